@@ -1,0 +1,25 @@
+package lace
+
+import (
+	_ "github.com/asavie/xdp"
+	_ "github.com/cilium/ebpf"
+	_ "github.com/cilium/ebpf/link"
+	_ "github.com/cilium/ebpf/rlimit"
+	_ "github.com/fsnotify/fsnotify"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/gopacket/gopacket/layers"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+	_ "github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/spf13/cobra/doc"
+	_ "github.com/vishvananda/netlink"
+	_ "github.com/vishvananda/netns"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/term"
+	_ "k8s.io/api/core/v1"
+	_ "k8s.io/api/discovery/v1"
+	_ "k8s.io/apimachinery/pkg/runtime/serializer"
+	_ "sigs.k8s.io/yaml"
+)

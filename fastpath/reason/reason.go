@@ -1,0 +1,139 @@
+// Package reason is the closed list of why a packet was treated as it was.
+//
+// The same word is the counter label, what `lace explain` prints, the row of
+// docs/reference/reasons.md and the expectation of a packet case; a test holds the
+// four together. BPF programs use the same numbers (xdp/bpf/reason.h, generated).
+// Numbers may be appended, never reused: counters are read across versions.
+package reason
+
+// Reason says why. The zero value is None: not decided yet.
+type Reason uint8
+
+// Class groups reasons by what became of the packet.
+type Class uint8
+
+const (
+	ClassNone    Class = iota
+	ClassForward       // rewritten and sent on
+	ClassAnswer        // answered by Lace itself: TCP reset or ICMP error
+	ClassPass          // left to the kernel, untouched
+	ClassDrop          // gone
+)
+
+func (c Class) String() string {
+	return [...]string{"none", "forward", "answer", "pass", "drop"}[c]
+}
+
+const (
+	None Reason = iota
+
+	// Forward.
+	NewFlow     // first packet of a flow: a backend was chosen
+	Established // packet of a registered flow, client to backend
+	Reply       // packet of a registered flow, backend to client
+	Repicked    // flow's backend is gone: another one was chosen
+
+	// Answer.
+	NoEndpoints // frontend without any usable endpoint: refused
+	UnknownPort // VIP is known, the port is not: refused
+	NoFlow      // TCP packet without SYN to a frontend, and no flow: reset
+
+	// Pass.
+	NotClaimed // not Lace's: given back to the kernel
+
+	// Drop.
+	NoLocalEndpoint     // policy Local and no endpoint on this node
+	SpoofedSource       // source address does not belong to the port
+	Malformed           // headers contradict each other or the frame length
+	Fragment            // IP fragment of claimed traffic
+	ICMPError           // ICMP error or echo towards a VIP
+	UnsupportedProtocol // transport protocol that no frontend can have
+	FlowTableFull       // no room for a new flow
+	HalfOpenFull        // too many half-open TCP flows
+	SourcePortsUsedUp   // no free source port towards that backend
+	TTLExceeded         // time to live (hop limit) used up
+	NoTarget            // no port leads to the backend
+	TooBig              // packet does not fit the way out
+	FlowEnded           // flow's frontend is gone, or the flow was reset
+	UnknownPortID       // trunk frame names a port that is not known
+	NoSnapshot          // no tables loaded yet
+	RingFull            // transmit ring full
+	ForeignFrame        // frame on the trunk that the claim programs did not send
+	NoWorker            // no AF_XDP socket on the trunk: fast path is down
+	UnallocatedVIP      // address in a service range that no Service has
+	RateLimited         // answer suppressed by the rate limit
+
+	Count // number of reasons
+)
+
+type entry struct {
+	name  string
+	class Class
+	help  string
+}
+
+var entries = [Count]entry{
+	None:                {"none", ClassNone, "Not decided"},
+	NewFlow:             {"new-flow", ClassForward, "First packet of a flow; a backend was chosen"},
+	Established:         {"established", ClassForward, "Packet of a registered flow, client to backend"},
+	Reply:               {"reply", ClassForward, "Packet of a registered flow, backend to client"},
+	Repicked:            {"repicked", ClassForward, "The flow's backend stopped serving; another one was chosen"},
+	NoEndpoints:         {"no-endpoints", ClassAnswer, "The frontend has no usable endpoint anywhere; the client is refused"},
+	UnknownPort:         {"unknown-port", ClassAnswer, "The VIP is known but has no such port; the client is refused"},
+	NoFlow:              {"no-flow", ClassAnswer, "TCP packet other than SYN to a frontend without a registered flow; answered with a reset"},
+	NotClaimed:          {"not-claimed", ClassPass, "Not Lace's traffic; given back to the kernel"},
+	NoLocalEndpoint:     {"no-local-endpoint", ClassDrop, "Traffic policy Local and no usable endpoint on this node"},
+	SpoofedSource:       {"spoofed-source", ClassDrop, "The source address does not belong to the port on which the packet came"},
+	Malformed:           {"malformed", ClassDrop, "Headers contradict each other or the length of the frame"},
+	Fragment:            {"fragment", ClassDrop, "IP fragment of claimed traffic"},
+	ICMPError:           {"icmp", ClassDrop, "ICMP message to a VIP that belongs to no flow"},
+	UnsupportedProtocol: {"unsupported-protocol", ClassDrop, "Transport protocol that no frontend can have"},
+	FlowTableFull:       {"flow-table-full", ClassDrop, "No room for a new flow in the flow table"},
+	HalfOpenFull:        {"half-open-full", ClassDrop, "Too many half-open TCP flows and none old enough to replace"},
+	SourcePortsUsedUp:   {"source-ports-used-up", ClassDrop, "No free source port towards the chosen backend"},
+	TTLExceeded:         {"ttl-exceeded", ClassDrop, "Time to live or hop limit used up"},
+	NoTarget:            {"no-target", ClassDrop, "No port of the node leads to the backend"},
+	TooBig:              {"too-big", ClassDrop, "The packet does not fit the way out"},
+	FlowEnded:           {"flow-ended", ClassDrop, "The flow's frontend is gone"},
+	UnknownPortID:       {"unknown-port-id", ClassDrop, "A trunk frame names a port that the tables do not have"},
+	NoSnapshot:          {"no-snapshot", ClassDrop, "No tables loaded yet"},
+	RingFull:            {"ring-full", ClassDrop, "The transmit ring was full"},
+	ForeignFrame:        {"foreign-frame", ClassDrop, "Frame on the trunk that no claim program sent"},
+	NoWorker:            {"no-worker", ClassDrop, "No AF_XDP socket on the trunk queue; the fast path is down"},
+	UnallocatedVIP:      {"unallocated-vip", ClassDrop, "Address in a service range that no Service has"},
+	RateLimited:         {"rate-limited", ClassDrop, "An answer was due but its rate limit was used up"},
+}
+
+// String is the word used everywhere.
+func (r Reason) String() string {
+	if r >= Count {
+		return "unknown"
+	}
+	return entries[r].name
+}
+
+// Class says what becomes of a packet with this reason.
+func (r Reason) Class() Class {
+	if r >= Count {
+		return ClassNone
+	}
+	return entries[r].class
+}
+
+// Help is one sentence without a full stop, for metrics and documents.
+func (r Reason) Help() string {
+	if r >= Count {
+		return ""
+	}
+	return entries[r].help
+}
+
+// Parse finds a reason by its word.
+func Parse(s string) (Reason, bool) {
+	for i := range entries {
+		if entries[i].name == s {
+			return Reason(i), true
+		}
+	}
+	return None, false
+}

@@ -1,0 +1,118 @@
+package table
+
+import "lace-cni.io/lace/fastpath/packet"
+
+// PortKind says what a port is for the packets that come in on it.
+type PortKind uint8
+
+const (
+	PortHost   PortKind = 1 // the node itself, behind lace0
+	PortPod    PortKind = 2 // host side of a pod's veth
+	PortUplink PortKind = 3 // towards other nodes and the outside
+)
+
+// HostPort is the fixed id of the node itself. 0 is no port; others start at 2.
+const HostPort uint16 = 1
+
+// MaxPorts bounds port ids: they index a BPF array.
+const MaxPorts = 4096
+
+// Port is a device through which packets come and go.
+type Port struct {
+	ID         uint16
+	Generation uint16 // bumped when the same id starts to mean another device, address or next hop
+	Kind       PortKind
+	_          [3]byte
+	Ifindex    uint32
+	MTU        uint32
+	Network    packet.NetworkID
+	HostMAC    [6]byte  // what the peer sees as its gateway: veth host side, or the bridge above it
+	PeerMAC    [6]byte  // the pod's own; zero for uplinks, whose next hop the kernel resolves
+	Name       [16]byte // device name, zero padded
+}
+
+// Frontend is one address, protocol and port of a Service in one network.
+type Frontend struct {
+	ID         uint32 // stable over snapshots as long as the key exists
+	Network    packet.NetworkID
+	Addr       packet.Addr
+	Port       uint16
+	Generation uint16 // bumped when flows decided before must be looked at again
+	Protocol   uint8
+	Flags      FrontendFlags
+	_          [2]byte
+	Inside     Set // for clients inside the cluster: pods and nodes
+	Outside    Set // for everybody else
+}
+
+type FrontendFlags uint8
+
+// Empty says what becomes of a packet when its set has no backend.
+type Empty uint8
+
+const (
+	Refuse Empty = 0 // no endpoint anywhere: answer
+	Drop   Empty = 1 // policy Local, endpoints elsewhere: drop
+)
+
+// Set is a run in the snapshot's list of backend ids.
+type Set struct {
+	First, Count uint32
+	Empty        Empty
+	_            [3]byte
+}
+
+// Backend is one endpoint address, protocol and port in one network.
+type Backend struct {
+	ID         uint32 // stable over snapshots as long as the key exists; 0 is none
+	Network    packet.NetworkID
+	Addr       packet.Addr
+	Port       uint16
+	Generation uint16 // bumped when it stops or resumes serving
+	Protocol   uint8
+	Serving    uint8 // 1: may keep flows (ready, or terminating and serving)
+	_          [6]byte
+}
+
+// Address is one address that lives on this node, and the port it lives behind.
+// Source checks and delivery both go by it.
+type Address struct {
+	Addr    packet.Addr
+	Network packet.NetworkID
+	Port    uint16
+	_       [2]byte
+}
+
+// Route sends a prefix through a port. IPv4 prefixes are v4-mapped, so that their
+// length is 96 to 128.
+type Route struct {
+	Prefix  packet.Addr
+	Network packet.NetworkID
+	Port    uint16
+	Bits    uint8
+	_       [1]byte
+}
+
+// Settings of the node that the fast path needs. Times are nanoseconds.
+type Settings struct {
+	Lane             uint8 // 1: established flows may run in the kernel
+	_                [3]byte
+	HalfOpenMax      uint32 // bound of half-open TCP flows
+	SourcePortFirst  uint16 // range for rewritten source ports, inclusive
+	SourcePortLast   uint16
+	AnswersPerSecond uint32 // rate limit of resets and ICMP errors, per worker
+	NodeAddr4        packet.Addr
+	NodeAddr6        packet.Addr // zero: the node has none of that family
+	Timeouts         Timeouts
+}
+
+// Timeouts after which an idle flow is forgotten.
+type Timeouts struct {
+	TCPHalfOpen    int64
+	TCPEstablished int64
+	TCPClosing     int64 // one FIN seen
+	TCPClosed      int64 // both FINs or a reset seen: how long the tombstone stands
+	UDPNew         int64 // no reply yet
+	UDP            int64
+	SCTP           int64
+}
