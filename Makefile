@@ -1,0 +1,42 @@
+# Two commands do everything: `make demo` runs Lace, `make test` passes its tests.
+# Both need Go and a Linux kernel, nothing else; BPF objects are committed.
+
+GO      ?= go
+T       ?= 10s
+TOOL    := $(GO) tool -modfile=tools.mod
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+SUDO    := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+DEMO    ?=
+
+.PHONY: help build demo test fuzz lint verify generate clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+build: ## Build every command into bin/
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+demo: ## Run Lace on this machine: nodes, pods and real packets (DEMO="--once --plain" to run unattended)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/lace ./cmd/lace
+	$(SUDO) bin/lace demo $(DEMO)
+
+test: ## Run all tests; those that need privileges run when the process has them
+	$(GO) run ./bench/testreport ./...
+
+fuzz: ## Fuzz every parser for T each (T=30s)
+	$(GO) run ./bench/testreport -fuzz $(T) ./...
+
+lint: ## Formatting, go vet and staticcheck
+	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "not formatted, run gofmt -w on:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+generate: ## Rebuild generated files; needs clang, llvm-strip and the libbpf headers
+	$(GO) generate ./...
+
+verify: ## Fail when generated files, modules or documents are out of date
+	.ci/verify
+
+clean: ## Remove what was built
+	rm -rf bin

@@ -1,0 +1,41 @@
+// Command testreport runs `go test -json` and prints what a person wants to know: one
+// line for each package, every failure with its output, every skip with its cause,
+// and a last line with the counts.
+//
+//	testreport ./...            run the tests
+//	testreport -fuzz 10s ./...  run each fuzz target for 10 s, one after the other
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+)
+
+func main() {
+	fuzz := flag.Duration("fuzz", 0, "run each fuzz target for this long instead of the tests")
+	timeout := flag.Duration("timeout", 20*time.Minute, "time limit of one package's tests")
+	flag.Parse()
+	patterns := flag.Args()
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	var (
+		report *Report
+		err    error
+	)
+	if *fuzz > 0 {
+		report, err = runFuzz(os.Stdout, patterns, *fuzz)
+	} else {
+		report, err = runTests(os.Stdout, patterns, *timeout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(2)
+	}
+	report.Close(os.Stdout)
+	if report.Failed() {
+		os.Exit(1)
+	}
+}

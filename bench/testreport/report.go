@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+)
+
+// event is one line of `go test -json` (cmd/test2json).
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string
+	Test       string
+	Output     string
+	Elapsed    float64
+}
+
+type key struct{ pkg, test string }
+
+// Report collects events and counts.
+type Report struct {
+	passed, failed, skipped int
+
+	output  map[key][]string
+	counts  map[string]*[3]int // per package: passed, failed, skipped
+	leaf    map[key]bool       // a test that has sub-tests is not counted itself
+	causes  map[string]int
+	failing []key
+}
+
+func newReport() *Report {
+	return &Report{output: map[key][]string{}, counts: map[string]*[3]int{}, leaf: map[key]bool{}, causes: map[string]int{}}
+}
+
+// Read consumes the events of one `go test -json` and prints a line per package to w.
+func (r *Report) Read(in io.Reader, w io.Writer) error {
+	dec := json.NewDecoder(in)
+	for {
+		var e event
+		if err := dec.Decode(&e); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading the output of go test: %w", err)
+		}
+		r.add(e, w)
+	}
+}
+
+func (r *Report) add(e event, w io.Writer) {
+	if e.Package == "" {
+		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
+	}
+	k := key{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		r.output[key{e.Package, ""}] = append(r.output[key{e.Package, ""}], e.Output)
+	case "output":
+		r.output[k] = append(r.output[k], e.Output)
+	case "run":
+		r.leaf[k] = true
+		if i := strings.LastIndexByte(e.Test, '/'); i > 0 {
+			r.leaf[key{e.Package, e.Test[:i]}] = false
+		}
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.closePackage(e, w)
+			return
+		}
+		r.close(k, e.Action)
+	}
+}
+
+func (r *Report) close(k key, action string) {
+	c := r.counts[k.pkg]
+	if c == nil {
+		c = new([3]int)
+		r.counts[k.pkg] = c
+	}
+	switch {
+	case action == "fail":
+		// A parent that fails because of its children is shown but counted once, by them.
+		r.failing = append(r.failing, k)
+		if r.leaf[k] || !r.childFailed(k) {
+			c[1]++
+			r.failed++
+		}
+	case !r.leaf[k]:
+	case action == "pass":
+		c[0]++
+		r.passed++
+		delete(r.output, k)
+	case action == "skip":
+		c[2]++
+		r.skipped++
+		r.causes[skipCause(r.output[k])]++
+	}
+}
+
+func (r *Report) childFailed(k key) bool {
+	for _, f := range r.failing {
+		if f.pkg == k.pkg && strings.HasPrefix(f.test, k.test+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) closePackage(e event, w io.Writer) {
+	c := r.counts[e.Package]
+	name := strings.TrimPrefix(e.Package, "lace-cni.io/lace/")
+	switch {
+	case c == nil && e.Action == "fail":
+		// It did not build, or died outside any test.
+		r.failed++
+		r.failing = append(r.failing, key{e.Package, ""})
+		fmt.Fprintf(w, " %-34s failed to build or run\n", name)
+	case c == nil:
+		// No tests in this package.
+	default:
+		if e.Action == "fail" && c[1] == 0 {
+			r.failed++
+			c[1]++
+			r.failing = append(r.failing, key{e.Package, ""})
+		}
+		fmt.Fprintf(w, " %-34s %4d passed", name, c[0])
+		if c[1] > 0 {
+			fmt.Fprintf(w, ", %d failed", c[1])
+		}
+		if c[2] > 0 {
+			fmt.Fprintf(w, ", %d skipped", c[2])
+		}
+		fmt.Fprintf(w, "  %.1fs\n", e.Elapsed)
+	}
+}
+
+// skipCause is the message of t.Skip without its file and line.
+func skipCause(out []string) string {
+	for i := len(out) - 1; i >= 0; i-- {
+		s := strings.TrimSpace(out[i])
+		if s == "" || strings.HasPrefix(s, "--- ") || strings.HasPrefix(s, "=== ") {
+			continue
+		}
+		if _, msg, ok := strings.Cut(s, ".go:"); ok {
+			if _, msg, ok = strings.Cut(msg, ": "); ok {
+				return msg
+			}
+		}
+		return s
+	}
+	return "no cause given"
+}
+
+// Failed reports whether anything failed, or nothing ran at all.
+func (r *Report) Failed() bool { return r.failed > 0 || r.passed == 0 }
+
+// Close prints failures, skips by cause and the counts.
+func (r *Report) Close(w io.Writer) {
+	for _, k := range r.failing {
+		fmt.Fprintf(w, "\n--- failed: %s %s\n", strings.TrimPrefix(k.pkg, "lace-cni.io/lace/"), k.test)
+		for _, l := range r.output[k] {
+			fmt.Fprint(w, l)
+		}
+	}
+	causes := make([]string, 0, len(r.causes))
+	for c := range r.causes {
+		causes = append(causes, c)
+	}
+	sort.Strings(causes)
+	for _, c := range causes {
+		fmt.Fprintf(w, "\n skipped %d: %s\n", r.causes[c], c)
+	}
+	fmt.Fprintf(w, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func read(t *testing.T, lines string) (*Report, string) {
+	t.Helper()
+	r := newReport()
+	var out bytes.Buffer
+	if err := r.Read(strings.NewReader(lines), &out); err != nil {
+		t.Fatal(err)
+	}
+	r.Close(&out)
+	return r, out.String()
+}
+
+func TestReport(t *testing.T) {
+	tests := []struct {
+		name, events, last string
+		failed             bool
+		contains           string
+	}{
+		{
+			name: "a test with sub-tests counts as its sub-tests",
+			events: `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"pass","Package":"p","Test":"A/x"}
+{"Action":"run","Package":"p","Test":"A/y"}
+{"Action":"pass","Package":"p","Test":"A/y"}
+{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"pass","Package":"p","Elapsed":0.1}`,
+			last: "2 passed, 0 failed, 0 skipped",
+		},
+		{
+			name: "a failing sub-test fails once and its output is shown",
+			events: `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"output","Package":"p","Test":"A/x","Output":"x_test.go:7: wanted 1, got 2\n"}
+{"Action":"fail","Package":"p","Test":"A/x"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p","Elapsed":0.1}`,
+			last: "0 passed, 1 failed, 0 skipped", failed: true, contains: "wanted 1, got 2",
+		},
+		{
+			name: "a skip is counted with its cause",
+			events: `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Test":"A","Output":"    a_test.go:3: missing CAP_BPF\n"}
+{"Action":"output","Package":"p","Test":"A","Output":"--- SKIP: A (0.00s)\n"}
+{"Action":"skip","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Elapsed":0.1}`,
+			last: "1 passed, 0 failed, 1 skipped", contains: "skipped 1: missing CAP_BPF",
+		},
+		{
+			name: "a package that does not build is a failure",
+			events: `{"Action":"build-output","ImportPath":"p","Output":"p.go:1: undefined: x\n"}
+{"Action":"build-fail","ImportPath":"p"}
+{"Action":"fail","Package":"p","Elapsed":0}`,
+			last: "0 passed, 1 failed, 0 skipped", failed: true, contains: "undefined: x",
+		},
+		{
+			name:   "nothing run is a failure",
+			events: `{"Action":"skip","Package":"p"}`,
+			last:   "0 passed, 0 failed, 0 skipped", failed: true,
+		},
+		{
+			name: "a package that dies after its tests passed is a failure",
+			events: `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p","Elapsed":0.1}`,
+			last: "1 passed, 1 failed, 0 skipped", failed: true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, out := read(t, tt.events)
+			if r.Failed() != tt.failed {
+				t.Errorf("failed = %v, want %v", r.Failed(), tt.failed)
+			}
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			if got := lines[len(lines)-1]; got != tt.last {
+				t.Errorf("last line %q, want %q", got, tt.last)
+			}
+			if !strings.Contains(out, tt.contains) {
+				t.Errorf("output lacks %q:\n%s", tt.contains, out)
+			}
+		})
+	}
+}
+
+func TestFuzzNames(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/a_test.go", "package a\n\nfunc FuzzOne(f *testing.F) {}\n\nfunc TestTwo(t *testing.T) {}\n")
+	write(t, dir+"/b.go", "package a\n\nfunc FuzzNot(f *testing.F) {}\n")
+	got, err := fuzzNames(dir)
+	if err != nil || len(got) != 1 || got[0] != "FuzzOne" {
+		t.Errorf("fuzzNames = %v, %v; want [FuzzOne]", got, err)
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+func runTests(w io.Writer, patterns []string, timeout time.Duration) (*Report, error) {
+	r := newReport()
+	args := append([]string{"test", "-json", "-timeout", timeout.String()}, patterns...)
+	return r, goTest(r, w, args)
+}
+
+// runFuzz fuzzes the targets one after the other, as go test demands; a target that
+// finds an input fails the report and leaves the input in its testdata folder.
+func runFuzz(w io.Writer, patterns []string, each time.Duration) (*Report, error) {
+	targets, err := fuzzTargets(patterns)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport()
+	for _, t := range targets {
+		fmt.Fprintf(w, " %-34s %s for %s\n", strings.TrimPrefix(t.pkg, "lace-cni.io/lace/"), t.test, each)
+		args := []string{"test", "-json", "-run", "^$", "-fuzz", "^" + t.test + "$", "-fuzztime", each.String(), t.pkg}
+		if err := goTest(r, io.Discard, args); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// goTest feeds the report; failing tests are the report's business, not an error.
+func goTest(r *Report, w io.Writer, args []string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := r.Read(out, w); err != nil {
+		return err
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	return nil
+}
+
+func fuzzTargets(patterns []string) ([]key, error) {
+	cmd := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}} {{.Dir}}"}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", strings.Join(patterns, " "), err)
+	}
+	var keys []key
+	sc := bufio.NewScanner(bytes.NewReader(out))
+	for sc.Scan() {
+		pkg, dir, _ := strings.Cut(sc.Text(), " ")
+		names, err := fuzzNames(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			keys = append(keys, key{pkg, n})
+		}
+	}
+	return keys, nil
+}
+
+// fuzzNames finds the fuzz functions in the test files of one folder.
+func fuzzNames(dir string) ([]string, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(dir + "/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(b)) {
+			if rest, ok := strings.CutPrefix(line, "func Fuzz"); ok {
+				name, _, _ := strings.Cut(rest, "(")
+				names = append(names, "Fuzz"+name)
+			}
+		}
+	}
+	return names, nil
+}
