@@ -1,0 +1,62 @@
+package counter
+
+// Event is something a worker counts besides the reasons of packets. Numbers may be
+// appended, never reused: the file is read across versions.
+type Event uint8
+
+const (
+	Received    Event = iota // frames taken from the port
+	Transmitted              // frames given to the port for sending
+	Recycled                 // frames given back to the port unsent
+	Batches                  // batches processed
+	Waits                    // times the worker went to sleep for want of frames
+	Pauses                   // times the worker let frames gather before it drained them
+	Expired                  // flows removed by the sweep, both directions counted as one
+	Strays                   // frames that did not carry the trunk's punt header
+
+	Events // number of events
+)
+
+var eventNames = [Events]string{
+	"received", "transmitted", "recycled", "batches", "waits", "pauses", "expired", "strays",
+}
+
+// String is the word used in metrics and `lace get`.
+func (e Event) String() string {
+	if e >= Events {
+		return "unknown"
+	}
+	return eventNames[e]
+}
+
+// Gauge is a value of the node that is replaced rather than added to. Numbers may be
+// appended, never reused.
+type Gauge uint8
+
+const (
+	Started       Gauge = iota // wall clock at which this process began to serve, nanoseconds since 1970
+	Generation                 // generation of the snapshot in use, 0 before the first
+	InUseSince                 // wall clock at which that generation came into use, nanoseconds since 1970
+	Flows                      // flows in the table, each counted once
+	HalfOpen                   // TCP flows among them whose handshake is not complete
+	FlowCapacity               // flows that the table can hold at most
+	Refused                    // snapshots refused since the process began: damaged or of a foreign layout
+	SyncFailures               // times the kernel side could not be brought in line since the process began
+	Restored                   // flows found in the table when the process began
+	RepairedFlows              // torn or half-written flows removed when the process began
+
+	Gauges // number of gauges
+)
+
+var gaugeNames = [Gauges]string{
+	"started", "generation", "in-use-since", "flows", "half-open", "flow-capacity",
+	"refused-snapshots", "sync-failures", "restored-flows", "repaired-flows",
+}
+
+// String is the word used in metrics and `lace get`.
+func (g Gauge) String() string {
+	if g >= Gauges {
+		return "unknown"
+	}
+	return gaugeNames[g]
+}
