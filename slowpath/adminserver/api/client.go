@@ -1,0 +1,143 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// DefaultTimeout bounds a request whose context has no deadline.
+const DefaultTimeout = 10 * time.Second
+
+// maxAnswer bounds what the client reads: MaxFlows flows fit several times.
+const maxAnswer = 256 << 20
+
+// Client asks one agent. It is safe for concurrent use and costs one idle connection.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+// NewClient returns a client of the agent whose admin socket is at the path. Nothing
+// is dialled yet.
+func NewClient(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+	return &Client{socket: socket, http: &http.Client{
+		Transport: &http.Transport{DialContext: dial, DisableCompression: true},
+	}}
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Status asks for the state of the node.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return get[Status](ctx, c, PathStatus, nil)
+}
+
+// Services asks for every Service, sorted by namespace and name.
+func (c *Client) Services(ctx context.Context) (List[Service], error) {
+	return get[List[Service]](ctx, c, PathServices, nil)
+}
+
+// Backends asks for every endpoint of every Service port, sorted by Service.
+func (c *Client) Backends(ctx context.Context) (List[Backend], error) {
+	return get[List[Backend]](ctx, c, PathBackends, nil)
+}
+
+// Flows asks for at most limit registered flows; 0 means DefaultFlows.
+func (c *Client) Flows(ctx context.Context, limit int) (List[Flow], error) {
+	q := url.Values{}
+	if limit != 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return get[List[Flow]](ctx, c, PathFlows, q)
+}
+
+// Drops asks for every reason that dropped or refused packets, with counts.
+func (c *Client) Drops(ctx context.Context) (List[Drop], error) {
+	return get[List[Drop]](ctx, c, PathDrops, nil)
+}
+
+// Ports asks for the node's ports, by id.
+func (c *Client) Ports(ctx context.Context) (List[Port], error) {
+	return get[List[Port]](ctx, c, PathPorts, nil)
+}
+
+// Problems asks for everything that could not be honoured.
+func (c *Client) Problems(ctx context.Context) (List[Problem], error) {
+	return get[List[Problem]](ctx, c, PathProblems, nil)
+}
+
+// Explain asks what would become of a packet: from is a pod (namespace/name or an
+// unambiguous name), an address or "host"; to is address:port/protocol.
+func (c *Client) Explain(ctx context.Context, from, to string) (Explanation, error) {
+	return get[Explanation](ctx, c, PathExplain, url.Values{"from": {from}, "to": {to}})
+}
+
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (out T, err error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
+		defer cancel()
+	}
+	u := url.URL{Scheme: "http", Host: "lace", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return out, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return out, c.explain(err)
+	}
+	defer resp.Body.Close()
+	body := io.LimitReader(resp.Body, maxAnswer)
+	if resp.StatusCode != http.StatusOK {
+		return out, refusal(resp.StatusCode, body)
+	}
+	if err := json.NewDecoder(body).Decode(&out); err != nil {
+		return out, fmt.Errorf("answer of the agent at %s to %s: %w", c.socket, path, err)
+	}
+	return out, nil
+}
+
+// explain turns the usual failures into what to do about them.
+func (c *Client) explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("no agent at %s: is lace-agent running, and with this state directory (--state-dir)?: %w", c.socket, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("the agent at %s is gone: start lace-agent: %w", c.socket, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("the agent at %s may only be asked by root or its own user: %w", c.socket, err)
+	}
+	return fmt.Errorf("asking the agent at %s: %w", c.socket, err)
+}
+
+// RefusedError is an answer that says no: a bad question or something missing.
+type RefusedError struct {
+	Status  int
+	Message string
+}
+
+func (e *RefusedError) Error() string { return e.Message }
+
+func refusal(status int, body io.Reader) error {
+	var e Error
+	if err := json.NewDecoder(io.LimitReader(body, 64<<10)).Decode(&e); err != nil || e.Message == "" {
+		e.Message = "the agent answered " + http.StatusText(status)
+	}
+	return &RefusedError{Status: status, Message: e.Message}
+}

@@ -1,0 +1,76 @@
+package api
+
+// Flow is one registered connection, seen from its client.
+type Flow struct {
+	Protocol string  `json:"protocol"`
+	Network  uint32  `json:"network"`
+	Client   string  `json:"client"`            // address:port
+	Frontend string  `json:"frontend"`          // address:port that the client dialled
+	Backend  string  `json:"backend"`           // address:port where it went
+	Source   string  `json:"source,omitempty"`  // address:port the backend sees, where it is not the client's own
+	Service  string  `json:"service,omitempty"` // namespace/name, where still known
+	Pod      string  `json:"pod,omitempty"`     // of the backend, where still known
+	State    string  `json:"state"`             // half-open, established, closing, closed; new or assured for UDP
+	Mode     string  `json:"mode"`              // go, lane or pass: who moves its packets
+	Hairpin  bool    `json:"hairpin,omitempty"`
+	Outside  bool    `json:"outside,omitempty"`
+	Idle     float64 `json:"idleSeconds"` // since the last packet, either way; steps of 67 ms
+}
+
+// Drop is one reason for which packets were dropped, with its counts.
+type Drop struct {
+	Reason  string `json:"reason"`
+	Help    string `json:"help"`
+	Where   string `json:"where"` // "go" or "kernel"
+	Class   string `json:"class"` // "drop" or "answer": refused with an answer
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// Port is a device through which packets of Services come and go.
+type Port struct {
+	ID        uint16   `json:"id"`
+	Kind      string   `json:"kind"` // host, pod, uplink
+	Device    string   `json:"device"`
+	Index     int      `json:"index"`
+	MTU       int      `json:"mtu"`
+	Network   uint32   `json:"network"`
+	HostMAC   string   `json:"hostMAC,omitempty"`
+	PeerMAC   string   `json:"peerMAC,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+	Routes    []string `json:"routes,omitempty"` // prefixes that leave through it
+}
+
+// Problem is something that could not be honoured.
+type Problem struct {
+	Kind    string `json:"kind"`
+	Object  string `json:"object"`
+	Field   string `json:"field,omitempty"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Explanation is what the production pipeline would do with a packet, step by step.
+// Nothing is sent and no flow is registered.
+type Explanation struct {
+	From       string `json:"from"`       // as asked
+	To         string `json:"to"`         // as asked
+	Source     string `json:"source"`     // address:port of the packet tried
+	Port       string `json:"port"`       // device on which it would come in
+	Generation uint64 `json:"generation"` // of the tables used
+	Steps      []Step `json:"steps"`
+	Verdict    string `json:"verdict"` // forward, answer, pass, drop
+	Reason     string `json:"reason"`
+	Help       string `json:"help"`              // the reason in a sentence
+	Backend    string `json:"backend,omitempty"` // address:port chosen this time
+	Pod        string `json:"pod,omitempty"`     // of that backend
+	Service    string `json:"service,omitempty"` // namespace/name behind To
+	// Live lists registered flows from this client address to this frontend, at most ten.
+	Live []Flow `json:"live,omitempty"`
+}
+
+// Step is one stage of the pipeline.
+type Step struct {
+	Stage string `json:"stage"` // parse, source, flow, frontend, choose, translate, deliver, …
+	Text  string `json:"text"`
+}
