@@ -7,6 +7,7 @@ package model
 
 import (
 	"net/netip"
+	"time"
 )
 
 // NetworkID names a network; 0 is the default one.
@@ -46,7 +47,27 @@ const (
 	PolicyLocal
 )
 
-func (p Policy) String() string { return [...]string{"Cluster", "Local"}[p] }
+func (p Policy) String() string {
+	if p == PolicyLocal {
+		return "Local"
+	}
+	return "Cluster"
+}
+
+// Distribution says how the endpoints nearest to a client are found.
+type Distribution uint8
+
+const (
+	ByHints       Distribution = iota // by the hints in the EndpointSlices, as every proxy does
+	PreferClosest                     // by node, then zone, then anywhere; hints are not looked at
+)
+
+func (d Distribution) String() string {
+	if d == PreferClosest {
+		return "PreferClosest"
+	}
+	return "ByHints"
+}
 
 // FrontendKind says where the address of a frontend came from.
 type FrontendKind uint8
@@ -59,7 +80,17 @@ const (
 )
 
 func (k FrontendKind) String() string {
-	return [...]string{"ClusterIP", "NodePort", "ExternalIP", "LoadBalancer"}[k]
+	switch k {
+	case ClusterIP:
+		return "ClusterIP"
+	case NodePort:
+		return "NodePort"
+	case ExternalIP:
+		return "ExternalIP"
+	case LoadBalancer:
+		return "LoadBalancer"
+	}
+	return "unknown"
 }
 
 // Frontend is one address of a Service port.
@@ -96,14 +127,16 @@ type Node struct {
 // Exclusion says why an endpoint is not in a set.
 type Exclusion struct {
 	Endpoint Endpoint
-	Reason   string
+	Reason   string // a word of docs/reference/eligibility.md
 }
 
-// Choice is the outcome of eligibility for one audience of a frontend.
+// Choice is the outcome of eligibility for one audience of a frontend. The words are
+// those of docs/reference/eligibility.md.
 type Choice struct {
 	Endpoints []Endpoint  // sorted by address and port, no duplicates
 	Excluded  []Exclusion // every other endpoint, in the same order
-	Tier      string      // which rule chose: "all", "same-zone", "same-node", "terminating", ...
+	Tier      string      // which rule chose: "all", "hinted-zone", "same-node", "terminating", ...
+	Notes     []string    // why hints that are there were not obeyed
 	Any       bool        // some endpoint is usable somewhere in the cluster
 }
 
@@ -116,20 +149,25 @@ type ServicePort struct {
 	Families  map[int]FamilyChoice // key 4 or 6
 }
 
-// FamilyChoice holds the sets of one address family.
+// FamilyChoice holds the sets of one address family. External and Cluster are
+// decided only for ports with a frontend other than a ClusterIP.
 type FamilyChoice struct {
-	Endpoints []Endpoint // all of the family, merged over slices
+	Endpoints []Endpoint // all of the family, merged over slices, no duplicates
 	Internal  Choice     // for the ClusterIP
 	External  Choice     // for every other frontend, clients outside the cluster
 	Cluster   Choice     // for every other frontend, clients inside the cluster (short circuit)
 }
 
-// Service is one Service after resolution.
+// Service is one Service after resolution. It is not changed after it was handed out.
 type Service struct {
 	Name           Name
+	UID            string    // tells a Service from another one of the same name; may be empty
+	Created        time.Time // the older of two Services keeps a frontend; may be zero
+	Type           string    // ClusterIP, NodePort, LoadBalancer
 	Network        NetworkID
 	InternalPolicy Policy
 	ExternalPolicy Policy
+	Distribution   Distribution
 	Ports          []ServicePort
 }
 
