@@ -21,6 +21,7 @@ type Memory struct {
 	inWorker int
 	closed   bool
 	wake     chan struct{} // holds a token when something arrived since the last Wait
+	left     chan struct{} // holds a token when something was transmitted since the last look
 }
 
 // NewMemory makes a port of so many frames of so many bytes each. Either ring can hold
@@ -31,7 +32,8 @@ func NewMemory(frames, size int) (*Memory, error) {
 	}
 	m := &Memory{
 		frames: make([][]byte, frames), size: size, free: make([]uint64, frames),
-		arrived: newRing(frames), leaving: newRing(frames), wake: make(chan struct{}, 1),
+		arrived: newRing(frames), leaving: newRing(frames),
+		wake: make(chan struct{}, 1), left: make(chan struct{}, 1),
 	}
 	block := make([]byte, frames*size)
 	for i := range m.frames {
@@ -55,9 +57,13 @@ func (m *Memory) Deliver(frame []byte) bool {
 	m.free = m.free[:len(m.free)-1]
 	n := copy(m.frames[h], frame)
 	m.arrived.push(Frame{Bytes: m.frames[h][:n], Handle: h})
-	m.knock()
+	knock(m.wake)
 	return true
 }
+
+// Left delivers a token when the worker has sent something since the last token was
+// taken: wait for it, then Collect.
+func (m *Memory) Left() <-chan struct{} { return m.left }
 
 // Collect calls take for each frame that the worker has sent, oldest first, and returns
 // how many there were. The bytes are valid during the call only. take must not call
@@ -106,6 +112,9 @@ func (m *Memory) Transmit(batch []Frame) int {
 	m.inWorker -= n
 	m.stats.Transmitted += uint64(n)
 	m.stats.RingFull += uint64(len(batch) - n)
+	if n > 0 {
+		knock(m.left)
+	}
 	return n
 }
 
@@ -190,13 +199,14 @@ func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	m.knock()
+	knock(m.wake)
 	return nil
 }
 
-func (m *Memory) knock() {
+// knock leaves a token unless one lies there already.
+func knock(door chan<- struct{}) {
 	select {
-	case m.wake <- struct{}{}:
+	case door <- struct{}{}:
 	default:
 	}
 }
