@@ -1,0 +1,17 @@
+// Package xdp owns the kernel side of the fast path: the claim programs on pods, uplinks
+// and lace0, the XDP program on the trunk, the maps behind them, and the trunk itself.
+//
+// It loads the programs of xdp/bpf, pins maps and links under <bpffs>/lace so that they
+// outlive the process, and keeps ports, sources and claims equal to the tables it is given.
+//
+//	Open ─▶ conntrack.Map(FlowMemory) ─▶ SetFlowKeys ─▶ OpenTrunk ─▶ AttachTrunk
+//	     ─▶ SyncPorts, SyncSources, SyncClaims (again with every snapshot) ─▶ SetSocket
+//
+// It decides nothing about a packet, knows nothing of Services and touches no device
+// other than the trunk's two and those it is told to attach to.
+//
+// Cost: Open loads and verifies six programs (some 10 ms); a sync costs one system call
+// per entry that changed and nothing for those that did not.
+//
+// Objects and Trunk are for one goroutine, but for Counters, which any may call.
+package xdp
