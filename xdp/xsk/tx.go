@@ -1,0 +1,104 @@
+package xsk
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// fruitless is how many calls in a row may move nothing before Kick leaves the rest to the
+// next Kick or Wait. More than one, because a call can fail for want of a completion entry
+// or of socket memory that the call itself made free.
+const fruitless = 4
+
+// Transmit puts frames that the owner holds into the TX ring and returns how many were
+// taken, which belong to the kernel from then on; the others stay with the owner. Fewer
+// than len(batch) means that the ring is full: Kick and Complete, then give the rest again.
+// The frames may come from any socket of the same Umem.
+//
+// It stops with ErrFrame at a frame that the owner does not hold, that lies outside the
+// memory or its chunk, or that is shorter than MinFrame; those before it are taken. Such a
+// frame never reaches the ring: the kernel would skip it and never give its chunk back.
+//
+// The frames leave when Kick is called, or Wait.
+func (s *Socket) Transmit(batch []Frame) (int, error) {
+	n := s.tx.room(len(batch))
+	to := at(tx, s.slot)
+	for k := range n {
+		if !s.umem.surrender(batch[k], to) {
+			s.taken(k)
+			s.stats.Refused++
+			return k, frameError("transmit", s.umem, batch[k])
+		}
+		*s.tx.entry(s.tx.prod, k) = unix.XDPDesc{Addr: batch[k].Addr, Len: batch[k].Len}
+	}
+	s.taken(n)
+	return n, nil
+}
+
+func (s *Socket) taken(n int) {
+	s.tx.publish(n)
+	s.umem.held -= n
+	s.sending += n
+	s.stats.Transmitted += uint64(n)
+}
+
+// Pending returns how many transmitted frames the kernel has not yet taken out of the ring.
+func (s *Socket) Pending() int { return s.tx.unconsumed() }
+
+// Kick makes the kernel send what is in the TX ring, and collects completions on the way.
+// Nothing is called when nothing is pending or the driver polls by itself. In copy mode it
+// calls until the ring is empty. What the kernel refuses for the moment (no memory, a full
+// device queue) stays in the ring for the next Kick or Wait. ErrDown, ErrGone and ErrQueue
+// say that the device will not take frames.
+func (s *Socket) Kick() error {
+	if s.fd < 0 {
+		return s.closed("send")
+	}
+	before := s.Pending()
+	if before == 0 || !s.tx.needsWakeup() {
+		s.stats.KicksSuppressed++
+		return nil
+	}
+	for idle := 0; idle < fruitless; {
+		errno := sendNothing(s.fd)
+		s.stats.Kicks++
+		left, completed := s.Pending(), s.Complete()
+		moved := left != before || completed > 0
+		switch errno {
+		case 0:
+			if left == 0 || s.mode == ModeZeroCopy {
+				return nil
+			}
+		case unix.EAGAIN:
+			s.stats.Again++
+		case unix.EBUSY:
+			// In copy mode the device dropped one frame (NET_XMIT_DROP) and the
+			// kernel has gone on to the next; it shows the new index only later.
+			s.stats.DeviceDrops++
+			moved = true
+		case unix.ENOBUFS, unix.ENOMEM:
+			s.stats.NoMemory++
+		case unix.EINTR:
+		default:
+			return s.fault("send", errno)
+		}
+		if left == 0 && errno != unix.EBUSY {
+			return nil
+		}
+		if moved {
+			idle = 0
+		} else if idle++; idle == fruitless && errno == 0 {
+			return s.deaf(left)
+		}
+		before = left
+	}
+	return nil
+}
+
+// deaf is the error of a device that accepts the call and takes nothing: the kernel's
+// answer for a queue that has a receive side only.
+func (s *Socket) deaf(left int) error {
+	return fmt.Errorf("xsk: send on %s queue %d: %w: the device takes none of %d frames and has fewer transmit than receive queues; give it as many (numtxqueues)",
+		s.device, s.queue, ErrQueue, left)
+}
