@@ -1,0 +1,217 @@
+package table
+
+import (
+	"fmt"
+
+	"lace-cni.io/lace/fastpath/packet"
+)
+
+// minMTU is the smallest that IPv4 allows (RFC 791).
+const minMTU = 68
+
+// checkRecords holds every record to its ranges; routes are left to spansOf. It needs no
+// index.
+func (s *Snapshot) checkRecords() error {
+	if err := s.header.Settings.check(); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	for i := range s.ports {
+		if err := s.ports[i].check(); err != nil {
+			return fmt.Errorf("%v: %w", &s.ports[i], err)
+		}
+	}
+	for i := range s.frontends {
+		if err := s.frontends[i].check(); err != nil {
+			return fmt.Errorf("%v: %w", &s.frontends[i], err)
+		}
+	}
+	for i := range s.backends {
+		if err := s.backends[i].check(); err != nil {
+			return fmt.Errorf("%v: %w", &s.backends[i], err)
+		}
+	}
+	for i := range s.addresses {
+		if err := checkNetwork(s.addresses[i].Network); err != nil {
+			return fmt.Errorf("%v: %w", &s.addresses[i], err)
+		}
+	}
+	return nil
+}
+
+// checkReferences follows every id from one record to another. It needs the indexes.
+func (s *Snapshot) checkReferences() error {
+	for i := range s.addresses {
+		if a := &s.addresses[i]; s.Port(a.Port) == nil {
+			return fmt.Errorf("%v: port %d is not among the ports", a, a.Port)
+		}
+	}
+	for i := range s.routes {
+		if r := &s.routes[i]; s.Port(r.Port) == nil {
+			return fmt.Errorf("%v: port %d is not among the ports", r, r.Port)
+		}
+	}
+	return s.checkSets()
+}
+
+// checkSets proves that every set lies in the list of backend ids and holds only
+// backends that its frontend can translate to: of its own family and protocol. Sets may
+// share runs, so the list is walked once and each set is then settled by its ends.
+func (s *Snapshot) checkSets() error {
+	alike, err := s.alikeUntil()
+	if err != nil {
+		return err
+	}
+	for i := range s.frontends {
+		f := &s.frontends[i]
+		if err := s.checkSet(f, &f.Inside, alike); err != nil {
+			return fmt.Errorf("%v: set inside: %w", f, err)
+		}
+		if err := s.checkSet(f, &f.Outside, alike); err != nil {
+			return fmt.Errorf("%v: set outside: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// alikeUntil says for each entry of the list of backend ids up to where, exclusively,
+// the backends from there on are of one family and protocol.
+func (s *Snapshot) alikeUntil() ([]uint32, error) {
+	alike := make([]uint32, len(s.backendIDs))
+	var behind *Backend
+	for i := len(alike) - 1; i >= 0; i-- {
+		b := s.Backend(s.backendIDs[i])
+		if b == nil {
+			return nil, fmt.Errorf("backend id %d at position %d of the sets is not among the backends", s.backendIDs[i], i)
+		}
+		alike[i] = uint32(i) + 1
+		if behind != nil && b.Protocol == behind.Protocol && b.Addr.Is4() == behind.Addr.Is4() {
+			alike[i] = alike[i+1]
+		}
+		behind = b
+	}
+	return alike, nil
+}
+
+func (s *Snapshot) checkSet(f *Frontend, set *Set, alike []uint32) error {
+	end := uint64(set.First) + uint64(set.Count)
+	if end > uint64(len(s.backendIDs)) {
+		return fmt.Errorf("%d backends from position %d on run past the list of %d", set.Count, set.First, len(s.backendIDs))
+	}
+	if set.Empty > Drop {
+		return fmt.Errorf("what to do when empty is %d, want 0 (refuse) or 1 (drop)", set.Empty)
+	}
+	if set.Count == 0 {
+		return nil
+	}
+	b := s.Backend(s.backendIDs[set.First])
+	if b.Protocol != f.Protocol || b.Addr.Is4() != f.Addr.Is4() {
+		return fmt.Errorf("%v has another family or protocol", b)
+	}
+	if until := alike[set.First]; uint64(until) < end {
+		return fmt.Errorf("%v has another family or protocol", s.Backend(s.backendIDs[until]))
+	}
+	return nil
+}
+
+func (p *Port) check() error {
+	if p.ID == 0 || p.ID >= MaxPorts {
+		return fmt.Errorf("id %d is outside 1 to %d", p.ID, MaxPorts-1)
+	}
+	switch p.Kind {
+	case PortHost, PortPod, PortUplink:
+	default:
+		return fmt.Errorf("kind %d is none of host, pod, uplink", p.Kind)
+	}
+	if (p.Kind == PortHost) != (p.ID == HostPort) {
+		return fmt.Errorf("id %d with kind %d: the node itself, and nothing else, is port %d", p.ID, p.Kind, HostPort)
+	}
+	if p.MTU < minMTU && p.Kind != PortHost {
+		return fmt.Errorf("MTU %d is below %d", p.MTU, minMTU)
+	}
+	if err := checkNetwork(p.Network); err != nil {
+		return err
+	}
+	return p.checkDevice()
+}
+
+func (f *Frontend) check() error { return checkService(f.ID, f.Network, f.Protocol, f.Port) }
+
+func (b *Backend) check() error {
+	if b.Serving > 1 {
+		return fmt.Errorf("serving is %d, want 0 or 1", b.Serving)
+	}
+	return checkService(b.ID, b.Network, b.Protocol, b.Port)
+}
+
+func (r *Route) check() error {
+	if r.Bits > 128 || r.Prefix.Is4() && r.Bits < mappedBits {
+		return fmt.Errorf("prefix length %d is outside the address (IPv4 prefixes are v4-mapped: 96 to 128)", r.Bits)
+	}
+	for i := int(r.Bits); i < 128; i++ {
+		if r.Prefix[i/8]&(0x80>>(i%8)) != 0 {
+			return fmt.Errorf("bits behind the prefix length are set")
+		}
+	}
+	return checkNetwork(r.Network)
+}
+
+func checkService(id uint32, net packet.NetworkID, proto uint8, port uint16) error {
+	if id == 0 {
+		return fmt.Errorf("id is 0, which means none")
+	}
+	if port == 0 {
+		return fmt.Errorf("port is 0")
+	}
+	switch proto {
+	case packet.ProtocolTCP, packet.ProtocolUDP, packet.ProtocolSCTP:
+	default:
+		return fmt.Errorf("protocol %d is none of TCP, UDP, SCTP", proto)
+	}
+	return checkNetwork(net)
+}
+
+func checkNetwork(net packet.NetworkID) error {
+	if net > packet.MaxNetworkID {
+		return fmt.Errorf("network %d is above %d", net, packet.MaxNetworkID)
+	}
+	return nil
+}
+
+func (s *Settings) check() error {
+	if s.Lane > 1 {
+		return fmt.Errorf("lane is %d, want 0 or 1", s.Lane)
+	}
+	if s.HalfOpenMax == 0 {
+		return fmt.Errorf("half-open maximum is 0, so that no connection could begin")
+	}
+	if s.SourcePortFirst == 0 || s.SourcePortFirst > s.SourcePortLast {
+		return fmt.Errorf("source ports %d to %d are no range", s.SourcePortFirst, s.SourcePortLast)
+	}
+	if a := s.NodeAddr4; a != (packet.Addr{}) && !a.Is4() {
+		return fmt.Errorf("node's IPv4 address %s is not one", a)
+	}
+	if a := s.NodeAddr6; a.Is4() {
+		return fmt.Errorf("node's IPv6 address %s is not one", a)
+	}
+	return s.Timeouts.check()
+}
+
+func (t *Timeouts) check() error {
+	for _, one := range []struct {
+		name string
+		ns   int64
+	}{
+		{"half-open TCP", t.TCPHalfOpen},
+		{"established TCP", t.TCPEstablished},
+		{"closing TCP", t.TCPClosing},
+		{"closed TCP", t.TCPClosed},
+		{"new UDP", t.UDPNew},
+		{"UDP", t.UDP},
+		{"SCTP", t.SCTP},
+	} {
+		if one.ns <= 0 {
+			return fmt.Errorf("timeout of %s is %d ns, want more than 0 (DefaultSettings has usual values)", one.name, one.ns)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open maps the snapshot file at path read-only and checks it. The file may be replaced
+// by renaming another over it while it is mapped: the snapshot stays what it was.
+// Errors name the path; they are fs.ErrNotExist, ErrDamaged, ErrLayout or what the
+// system says.
+func Open(path string) (*Snapshot, error) {
+	s, err := open(path)
+	switch {
+	case errors.Is(err, ErrDamaged):
+		return nil, fmt.Errorf("open snapshot %s: %w; remove the file, the agent writes a new one", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("open snapshot %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func open(path string) (*Snapshot, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) // non-blocking: a pipe must not hang us
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	size, err := sizeOf(fd)
+	if err != nil {
+		return nil, err
+	}
+	b, err := unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes: %w", size, err)
+	}
+	s, err := Load(b)
+	if err != nil {
+		return nil, errors.Join(err, unix.Munmap(b))
+	}
+	s.mapping = b
+	return s, nil
+}
+
+// sizeOf is the size of a regular file that may be a snapshot.
+func sizeOf(fd int) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, fmt.Errorf("stat: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, fmt.Errorf("%w: not a regular file", ErrDamaged)
+	}
+	if st.Size < int64(headerSize) || st.Size > MaxSize {
+		return 0, fmt.Errorf("%w: %d bytes, a snapshot has %d to %d", ErrDamaged, st.Size, headerSize, MaxSize)
+	}
+	return int(st.Size), nil
+}
+
+// Close gives the mapped file back. Nobody may use the snapshot, or anything it
+// returned, at that time or later. A snapshot from Load needs no Close, and a second
+// one does nothing.
+func (s *Snapshot) Close() error {
+	if s.mapping == nil {
+		return nil
+	}
+	b := s.mapping
+	*s = Snapshot{}
+	if err := unix.Munmap(b); err != nil {
+		return fmt.Errorf("unmap snapshot: %w", err)
+	}
+	return nil
+}
+
+// WriteFile puts b at path, mode 0600, so that a reader finds the file of before or all
+// of the new one. The disk space is taken before the first byte is written. It does not
+// sync: a state directory lives in memory, and a file that a crash cut short is told by
+// its checksum. One writer per path at a time; it passes through path.new.
+func WriteFile(path string, b []byte) error {
+	next := path + ".new"
+	err := write(next, b)
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		os.Remove(next) // best effort; the next write truncates it
+		return fmt.Errorf("write snapshot %s: %w; the file of before stays", path, err)
+	}
+	return nil
+}
+
+func write(path string, b []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Chmod(0o600); err != nil { // one left behind may have another mode
+		return err
+	}
+	if err := allocate(f, len(b)); err != nil {
+		return fmt.Errorf("allocate %d bytes: %w", len(b), err)
+	}
+	_, err = f.Write(b)
+	return err
+}
+
+// allocate takes the space of size bytes, where the file system can promise it.
+func allocate(f *os.File, size int) error {
+	if size == 0 {
+		return nil
+	}
+	for {
+		err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+			return nil
+		default:
+			return err
+		}
+	}
+}
