@@ -29,13 +29,13 @@ func (k *Kernel) Routes() ([]Route, error) {
 	return out, nil
 }
 
-// compareRoutes orders by destination, then by the kernel's preference.
+// compareRoutes orders by destination, then by metric. Among equals the order of the
+// kernel's dump stays, which is that of its look-up.
 func compareRoutes(a, b Route) int {
 	return cmp.Or(
 		a.Destination.Addr().Compare(b.Destination.Addr()),
 		cmp.Compare(a.Destination.Bits(), b.Destination.Bits()),
-		cmp.Compare(a.Metric, b.Metric),
-		cmp.Compare(a.Device, b.Device))
+		cmp.Compare(a.Metric, b.Metric))
 }
 
 // hopsOf turns a route of the library into one Route per usable hop.

@@ -26,7 +26,8 @@ type Stack interface {
 	// Addresses lists the node's own addresses by device index.
 	Addresses() ([]Address, error)
 	// Routes lists the unicast, blackhole, unreachable and prohibit routes of the main
-	// table of both families. A multipath route appears once per hop.
+	// table of both families, sorted by destination and the kernel's preference. A
+	// multipath route appears once per hop.
 	Routes() ([]Route, error)
 	// Neighbours lists what ARP and NDP know, without failed entries.
 	Neighbours() ([]Neighbour, error)

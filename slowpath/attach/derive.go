@@ -1,0 +1,95 @@
+package attach
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/slowpath/netdev"
+)
+
+// derivation is the work on one view. It is thrown away with its result.
+type derivation struct {
+	netdev.View
+	ranges   []netip.Prefix
+	links    map[int]netdev.Link
+	trunk    netdev.Link // zero while the fast path has not made it
+	own      map[netip.Addr]bool
+	uplinks  map[int]bool
+	problems []model.Problem
+}
+
+// derive is a function of the view, but for the ids, which remember. Its results are
+// sorted: equal views give equal attachments.
+func derive(v netdev.View, s *ids, ranges []netip.Prefix) (model.Attachments, []model.Problem) {
+	d := &derivation{View: v, ranges: ranges, links: make(map[int]netdev.Link), own: make(map[netip.Addr]bool)}
+	for _, l := range v.Links {
+		d.links[l.Index] = l
+		if l.Name == Trunk {
+			d.trunk = l
+		}
+	}
+	for _, a := range v.Addresses {
+		d.own[a.Prefix.Addr()] = true
+	}
+	d.uplinks = d.findUplinks()
+
+	ports := append(d.podPorts(), d.uplinkPorts()...)
+	slices.SortFunc(ports, func(a, b model.Port) int { return cmp.Compare(a.Ifindex, b.Ifindex) })
+	ports, refused := s.assign(ports)
+	for _, p := range refused {
+		d.problem(p.Device, "TooManyPorts", "the node has more ports than the %d that Lace can number; packets of Services through this device are not carried", table.MaxPorts-int(firstID))
+	}
+	ports = append(ports, d.hostPort()...)
+	slices.SortFunc(ports, func(a, b model.Port) int { return cmp.Compare(a.ID, b.ID) })
+	d.checkMTU(ports)
+
+	out := model.Attachments{Ports: ports, Routes: d.routes(ports)}
+	out.Node4, out.Node6 = d.nodeAddress(is4), d.nodeAddress(is6)
+	sortProblems(d.problems)
+	return out, d.problems
+}
+
+func is4(a netip.Addr) bool { return a.Is4() }
+func is6(a netip.Addr) bool { return a.Is6() }
+
+// hostPort is the node itself: lace0 and every address that packets for the node bear.
+func (d *derivation) hostPort() []model.Port {
+	if d.trunk.Index == 0 {
+		return nil
+	}
+	p := model.Port{
+		ID: table.HostPort, Kind: model.PortHost, Device: d.trunk.Name, Ifindex: d.trunk.Index,
+		MTU: d.trunk.MTU, HostMAC: d.trunk.MAC,
+	}
+	for a := range d.own {
+		if routable(a) {
+			p.Addresses = append(p.Addresses, a)
+		}
+	}
+	slices.SortFunc(p.Addresses, netip.Addr.Compare)
+	return []model.Port{p}
+}
+
+// routable leaves out what means something on one link or inside one host only.
+// IPv4 link-local addresses stay: node-local DNS caches listen there.
+func routable(a netip.Addr) bool {
+	return !a.IsLoopback() && !a.IsMulticast() && !a.IsUnspecified() && !(a.Is6() && a.IsLinkLocalUnicast())
+}
+
+// checkMTU finds ports whose packets may not fit through the trunk: without this they
+// would vanish, and a TCP connection hang after its handshake.
+func (d *derivation) checkMTU(ports []model.Port) {
+	if d.trunk.Index == 0 {
+		return
+	}
+	for _, p := range ports {
+		if p.MTU > d.trunk.MTU {
+			d.problem(p.Device, "MTUExceedsTrunk",
+				"MTU %d exceeds the trunk's %d: larger packets of Services are dropped (too-big); lower the device's MTU to %d, or raise the trunk's (lace-fastpath --trunk-mtu)",
+				p.MTU, d.trunk.MTU, d.trunk.MTU)
+		}
+	}
+}

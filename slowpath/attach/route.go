@@ -1,0 +1,62 @@
+package attach
+
+import (
+	"net/netip"
+	"slices"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/slowpath/netdev"
+)
+
+// routes says through which port a prefix leaves: that of the best route's device, or
+// the host port where the kernel has to decide (a device that is no port, a blackhole,
+// a bridge's prefix towards pods that nobody has seen yet). Routes to pods and the
+// service ranges are not among them.
+func (d *derivation) routes(ports []model.Port) []model.Route {
+	byDevice := make(map[int]uint16, len(ports))
+	held := make(map[netip.Addr]bool)
+	for _, p := range ports {
+		byDevice[p.Ifindex] = p.ID
+		for _, a := range p.Addresses {
+			held[a] = true
+		}
+	}
+	best := make(map[netip.Prefix]netdev.Route)
+	var order []netip.Prefix
+	for _, r := range d.Routes { // best metric first within a prefix
+		to := r.Destination
+		if d.local(to) || to.IsSingleIP() && held[to.Addr()] {
+			continue
+		}
+		old, seen := best[to]
+		switch {
+		case !seen:
+			order = append(order, to)
+		case old.Metric != r.Metric || byDevice[old.Device] != 0 || byDevice[r.Device] == 0:
+			continue // only a further hop of the same route that has a port may displace one without
+		}
+		best[to] = r
+	}
+	var out []model.Route
+	for _, to := range order {
+		port := byDevice[best[to].Device]
+		if port == 0 {
+			if d.trunk.Index == 0 {
+				continue
+			}
+			port = table.HostPort
+		}
+		out = append(out, model.Route{Prefix: to, Port: port})
+	}
+	return out
+}
+
+// local reports whether a destination is none of the routes' business: the service
+// ranges, and what is meaningful on one link only.
+func (d *derivation) local(to netip.Prefix) bool {
+	if to.Bits() == 0 {
+		return false
+	}
+	return !routable(to.Addr()) || slices.Contains(d.ranges, to)
+}

@@ -1,0 +1,118 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/netdev"
+)
+
+// ensure puts the routes of the service ranges in place and removes those of ranges
+// that are no longer asked for. Until the fast path has made the trunk there is nothing
+// to do: the kernel took the routes away together with the device.
+func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
+	trunk := trunkOf(v.Links)
+	if !trunk.Up {
+		return nil
+	}
+	var problems []model.Problem
+	wanted := make(map[netip.Prefix]netdev.Route)
+	for _, p := range f.ranges {
+		r := rangeRoute(p, trunk.Index, a)
+		wanted[p] = r
+		if first, there := standing(v.Routes, r); there {
+			if first.Device != r.Device {
+				problems = append(problems, f.shadowed(p, first))
+			}
+			continue
+		}
+		if err := f.stack.ReplaceRoute(r); err != nil {
+			problems = append(problems, f.refused(p, err))
+			continue
+		}
+		f.log.Info("service range is routed to the trunk", "range", p, "source", r.Source)
+	}
+	for _, r := range v.Routes {
+		if w, ok := wanted[r.Destination]; r.Protocol != netdev.ProtocolLace || ok && r.Device == w.Device {
+			continue
+		}
+		if err := f.stack.DeleteRoute(r); err != nil && !errors.Is(err, netdev.ErrNotFound) {
+			problems = append(problems, f.refused(r.Destination, err))
+		}
+	}
+	return problems
+}
+
+func trunkOf(links []netdev.Link) netdev.Link {
+	for _, l := range links {
+		if l.Name == Trunk {
+			return l
+		}
+	}
+	return netdev.Link{}
+}
+
+// rangeRoute sends a service range to the trunk. The source makes the node's own
+// packets to Services bear an address that pods and other nodes can answer.
+func rangeRoute(p netip.Prefix, trunk int, a model.Attachments) netdev.Route {
+	r := netdev.Route{
+		Destination: p, Device: trunk, Type: netdev.Unicast,
+		Scope: netdev.ScopeLink, Protocol: netdev.ProtocolLace, Source: a.Node4,
+	}
+	if p.Addr().Is6() {
+		// The lowest metric, where the kernel's own default would be 1024.
+		r.Scope, r.Source, r.Metric = netdev.ScopeUniverse, a.Node6, 1
+	}
+	return r
+}
+
+// standing looks for the wanted route and the one that the kernel prefers for its
+// prefix.
+func standing(routes []netdev.Route, want netdev.Route) (first netdev.Route, there bool) {
+	for _, r := range routes {
+		if r.Destination != want.Destination {
+			continue
+		}
+		if !first.Destination.IsValid() {
+			first = r
+		}
+		if r.Device == want.Device && r.Source == want.Source && r.Protocol == want.Protocol && !r.Gateway.IsValid() {
+			return first, true
+		}
+	}
+	return first, false
+}
+
+func (f *Follower) refused(p netip.Prefix, err error) model.Problem {
+	return model.Problem{
+		Kind: "Node", Object: f.node, Field: "serviceCIDRs", Reason: reasonRouteRefused,
+		Message: fmt.Sprintf("the route of service range %s to %s cannot be set, it is tried again: %v", p, Trunk, err),
+	}
+}
+
+func (f *Follower) shadowed(p netip.Prefix, by netdev.Route) model.Problem {
+	return model.Problem{
+		Kind: "Node", Object: f.node, Field: "serviceCIDRs", Reason: "RouteShadowed",
+		Message: fmt.Sprintf("another route of service range %s is preferred to that to %s: %s; the node itself does not reach Services in it until that route is removed", p, Trunk, by),
+	}
+}
+
+// RemoveRoutes takes away every route that Lace made, whatever ranges it was made for.
+func RemoveRoutes(s netdev.Stack) error {
+	routes, err := s.Routes()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, r := range routes {
+		if r.Protocol != netdev.ProtocolLace {
+			continue
+		}
+		if err := s.DeleteRoute(r); err != nil && !errors.Is(err, netdev.ErrNotFound) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
