@@ -1,0 +1,53 @@
+package table
+
+import "encoding/binary"
+
+// Seal makes the frame of a file right again after its contents were changed: magic,
+// layout, size, section offsets and checksum. What is left wrong is what an attacker
+// with the right to write could leave wrong.
+func Seal(b []byte) bool {
+	if len(b) < headerSize || !aligned(b) {
+		return false
+	}
+	h := headerOf(b)
+	h.Magic, h.Layout, h.Size = magic, Layout, uint64(len(b))
+	var n counts
+	for i := range n {
+		n[i] = h.Sections[i].Count
+	}
+	h.Sections, _ = place(&n)
+	h.CRC = checksum(b)
+	return true
+}
+
+// Offsets of what the tests damage on purpose.
+const (
+	OffsetLayout = 8
+	OffsetCRC    = crcOffset
+	OffsetSize   = 16
+)
+
+// SectionOffset is where section i of a file lies.
+func SectionOffset(b []byte, i int) int { return int(headerOf(b).Sections[i].Offset) }
+
+// SetCount changes the record count of section i.
+func SetCount(b []byte, i int, n uint32) { headerOf(b).Sections[i].Count = n }
+
+// Put32 writes a little-endian word.
+func Put32(b []byte, at int, v uint32) { binary.LittleEndian.PutUint32(b[at:], v) }
+
+// Sections by name.
+const (
+	SectionPortIndex     = sectionPortIndex
+	SectionFrontends     = sectionFrontends
+	SectionFrontendIndex = sectionFrontendIndex
+	SectionFrontendIDs   = sectionFrontendIDs
+	SectionVIPs          = sectionVIPs
+	SectionBackendIDs    = sectionBackendIDs
+	SectionBackends      = sectionBackends
+	SectionBackendIndex  = sectionBackendIndex
+	SectionAddresses     = sectionAddresses
+	SectionAddressIndex  = sectionAddressIndex
+	SectionRoutes        = sectionRoutes
+	SectionSpans         = sectionSpans
+)
