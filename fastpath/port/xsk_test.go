@@ -1,0 +1,3 @@
+package port
+
+var _ Port = (*XSK)(nil)
