@@ -16,7 +16,7 @@ func (k *Kernel) Routes() ([]Route, error) {
 	var out []Route
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 		all, err := dump("routes", func() ([]netlink.Route, error) {
-			return k.routing.RouteListFiltered(family, nil, 0)
+			return k.routing.RouteListFiltered(family, &netlink.Route{}, 0)
 		})
 		if err != nil {
 			return nil, err
