@@ -41,8 +41,9 @@ const (
 	FlagOutside                   // the client is outside the cluster
 )
 
-// State bits of one direction, set by Go and by the lane, never cleared while the
-// flow lives. The state of a TCP flow follows from both directions together.
+// State bits of one direction, set by Go and by the lane. None is cleared while the flow
+// lives, but an RST that later data of the same direction belies; see Touch. The state of
+// a TCP flow follows from both directions together; see TCPState.
 type State uint16
 
 const (
@@ -70,8 +71,8 @@ type Flow struct {
 	State    State
 	LastSeen uint32 // in ticks, see Tick
 
-	slot, peer  uint32
-	incarnation uint16
+	slot        uint32 // where it was copied from; 0: nowhere
+	incarnation uint16 // of the slot's content then
 }
 
 // TickShift turns nanoseconds of the monotonic clock into ticks of about 67 ms, the

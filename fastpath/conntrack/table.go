@@ -1,91 +1,73 @@
 package conntrack
 
-import "errors"
-
-// ErrLayout means that the memory is not a flow table of this version and size.
-var ErrLayout = errors.New("not a flow table of this layout")
-
-// Layout is the version of the slot layout that this program and its BPF programs share.
-const Layout = 1
-
-// SlotSize is the size of a slot in bytes, BucketSlots the slots of a bucket.
-const (
-	SlotSize    = 128
-	BucketSlots = 8
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"sync/atomic"
 )
 
-// Reader looks flows up and changes nothing.
-type Reader struct{}
-
-// Table is the flow table.
-type Table struct{ Reader }
-
-// Report says what Map found.
-type Report struct {
-	Fresh   bool
-	Starts  uint32
-	Flows   int
-	Torn    int
-	Half    int
-	Damaged int
+// Table is the flow table for writers. Any number of workers of one process may share it.
+type Table struct {
+	Reader
+	stripes  []stripe
+	flows    atomic.Int64
+	half     queue
+	sweeping sweeper
 }
 
-// Result says what became of a pair.
-type Result uint8
-
-const (
-	Inserted Result = iota
-	Exists
-	Clash
-	Full
-	HalfOpenFull
-	Gone
-	Invalid
-)
-
-// TCP is the state of a TCP connection.
-type TCP uint8
-
-const (
-	HalfOpen TCP = iota
-	Established
-	Closing
-	Closed
-)
-
-// Timeouts has the fields of table.Timeouts, so that (*conntrack.Timeouts)(&settings.Timeouts) converts.
-type Timeouts struct {
-	TCPHalfOpen    int64
-	TCPEstablished int64
-	TCPClosing     int64
-	TCPClosed      int64
-	UDPNew         int64
-	UDP            int64
-	SCTP           int64
+// New makes a table in plain memory with at least that many slots; a flow takes two.
+func New(slots int) (*Table, error) {
+	if slots < 1 || slots > maxSlots {
+		return nil, fmt.Errorf("flow table of %d slots: choose 1 to %d", slots, maxSlots)
+	}
+	t := newTable(make([]slot, RoundSlots(slots)))
+	t.format()
+	return t, nil
 }
 
-func DefaultTimeouts() Timeouts                                                        { return Timeouts{} }
-func (t *Timeouts) Timeout(protocol uint8, fwd, rev State) uint32                      { return 0 }
-func (t *Timeouts) Expired(fwd, rev *Flow, now uint32) bool                            { return false }
-func (t *Timeouts) Reopens(fwd, rev *Flow, now uint32) bool                            { return false }
-func TCPState(fwd, rev State) TCP                                                      { return HalfOpen }
-func RoundSlots(slots int) int                                                         { return slots }
-func New(slots int) (*Table, error)                                                    { return &Table{}, nil }
-func Map(mem []byte) (*Table, Report, error)                                           { return &Table{}, Report{}, nil }
-func View(mem []byte) (*Reader, error)                                                 { return &Reader{}, nil }
-func (r *Reader) Keys() [10]uint32                                                     { return [10]uint32{} }
-func (r *Reader) Buckets() int                                                         { return 0 }
-func (r *Reader) Cap() int                                                             { return 0 }
-func (r *Reader) Lookup(k *Tuple, f *Flow) bool                                        { return false }
-func (r *Reader) Peer(f, out *Flow) bool                                               { return false }
-func (r *Reader) Range(visit func(*Flow) bool)                                         {}
-func (t *Table) Len() int                                                              { return 0 }
-func (t *Table) HalfOpen() int                                                         { return 0 }
-func (t *Table) SetHalfOpenMax(n int)                                                  {}
-func (t *Table) Insert(fwd, rev *Flow, now uint32) Result                              { return Full }
-func (t *Table) Replace(old, fwd, rev *Flow, now uint32) Result                        { return Full }
-func (t *Table) Touch(f *Flow, bits State, now uint32) bool                            { return false }
-func (t *Table) Restamp(f *Flow, s Stamp, target uint16) bool                          { return false }
-func (t *Table) SetMode(f *Flow, m Mode) bool                                          { return false }
-func (t *Table) Delete(f *Flow) bool                                                   { return false }
-func (t *Table) Sweep(now uint32, budget int, to *Timeouts, gone func(*Flow) bool) int { return 0 }
+// RoundSlots is the smallest number of slots, header included, that a table of at least
+// slots slots can fill: one more than a power of two of buckets. It is what the BPF map
+// should be given.
+func RoundSlots(slots int) int {
+	buckets := max(slots+BucketSlots-1, BucketSlots) / BucketSlots
+	if buckets&(buckets-1) != 0 {
+		buckets = 1 << bits.Len(uint(buckets))
+	}
+	return 1 + buckets*BucketSlots
+}
+
+// fitting is the largest number of slots, header included, that a table can use of n; 0
+// when n is too small for a table.
+func fitting(n int) int {
+	buckets := min(n-1, maxSlots) / BucketSlots
+	if n < 1 || buckets < 1 {
+		return 0
+	}
+	return 1 + BucketSlots<<(bits.Len(uint(buckets))-1)
+}
+
+func newTable(slots []slot) *Table {
+	t := &Table{Reader: Reader{slots: slots, mask: uint32((len(slots)-1)/BucketSlots - 1)}}
+	t.stripes = make([]stripe, min(t.Buckets(), maxStripes))
+	t.half.resize(t.defaultHalfOpenMax())
+	return t
+}
+
+// format writes the header of an empty table, with new secret keys.
+func (t *Table) format() {
+	h := t.header()
+	h.buckets.Store(uint32(t.Buckets()))
+	h.slotSize.Store(SlotSize)
+	h.starts.Store(0)
+	for i := range t.keys {
+		for t.keys[i] == 0 {
+			t.keys[i] = rand.Uint32() // ChaCha8 seeded by the system
+		}
+		h.keys[i].Store(t.keys[i])
+	}
+	h.magic.Store(magic)
+}
+
+// Len is the number of flows in the table, tombstones included. One load.
+func (t *Table) Len() int { return int(t.flows.Load()) }

@@ -1,0 +1,48 @@
+// Package conntrack is the flow table: one array of 128-byte slots that Go and the
+// BPF programs share. Go decides about flows and writes them; the kernel looks them up,
+// and both note what they saw.
+//
+// It owns the layout of a slot (layout.go; the C side is xdp/bpf/flow.h), the hash, the
+// placement of flows, the rules for writing so that a reader or a kill -9 never leaves a
+// half decision behind, the TCP states that follow from what both directions saw, and
+// expiry. It does not choose backends or ports, parse packets, read a clock or know
+// where the memory comes from: a pinned BPF array in production, plain memory in tests.
+//
+// # Flow
+//
+// A connection is a pair of slots, one for each direction, and both are in the table
+// before its first packet is forwarded. Insert makes the pair, Lookup copies one
+// direction out, Touch notes a packet, Replace gives a flow another backend, Delete and
+// Sweep take pairs out. A closed connection stays until its timeout, as a tombstone: a
+// late packet of it meets the old decision and is not taken for a new flow.
+//
+// A tuple's hash names two buckets of eight slots. The flow lives in the first, or, when
+// that is crowded, in the second if it has more room; it never moves. The first bucket
+// counts its flows that live elsewhere, and a reader looks into the second bucket only
+// when that count is not zero. A full pair of buckets refuses the new flow; no live flow
+// is ever evicted, except the oldest half-open TCP connection when their number reaches
+// its bound.
+//
+// # Concurrency
+//
+// Every slot carries a sequence number, odd while it is written. A reader compares the
+// tuple, copies, and compares the sequence again; it takes no lock. Writers hold the
+// locks of all buckets that a flow's tuples may live in, taken in ascending order, so
+// any number of workers may use one Table. The state word (last seen, bits, incarnation)
+// is changed by compare-and-swap outside the sequence, by Go and by BPF; the incarnation
+// in it is the half of the sequence, so that a note for a flow that is gone never reaches
+// the flow that took its slot. Every shared word is accessed through sync/atomic, whose
+// operations are sequentially consistent: correct on amd64 and arm64 alike, and clean
+// under the race detector. Hosts are little-endian.
+//
+// One process writes at a time; the caller sees to that with a lock file. Readers of
+// other processes use View.
+//
+// # Cost
+//
+// Lookup touches one cache line for most IPv4 flows and two for IPv6, allocates nothing
+// and makes no call into the runtime. Insert takes two to four uncontended locks.
+// A flow costs 256 bytes of slots, 512 bytes at the load of one half that is
+// recommended, plus 20 bytes for each permitted half-open connection. Benchmarks in
+// this package give the times.
+package conntrack

@@ -1,0 +1,81 @@
+package conntrack
+
+import "sync/atomic"
+
+// Layout is the version of slots and header that this program and its BPF programs
+// share. It is part of the header's magic number.
+const Layout = 1
+
+// SlotSize is the size of a slot in bytes, BucketSlots the number of slots in a bucket.
+// A table of n buckets is 1 + n*BucketSlots slots long: slot 0 is the header, and slot i
+// of bucket b is slot 1 + b*BucketSlots + i.
+const (
+	SlotSize    = 128
+	BucketSlots = 8
+)
+
+// slot is one direction of a flow. Addresses are 32-bit words as they lie in packets;
+// two u32 (or four u16) of the C layout share a 64-bit word, the first in the low bits.
+// IPv4 uses the first cache line only.
+type slot struct {
+	seq    atomic.Uint32 // odd: being written
+	marks  atomic.Uint32 // overflow:8 | mode:8 | flags:8 | 0; overflow belongs to the bucket, not to the flow
+	key    atomic.Uint64 // see key.word; 0 when free
+	low    atomic.Uint64 // last words of source and destination
+	newLow atomic.Uint64 // last words of the rewritten source and destination
+	sums   atomic.Uint64 // rewritten ports:32 | L3 difference:16 | L4 difference:16
+	owner  atomic.Uint64 // frontend:32 | backend:32
+	state  atomic.Uint64 // last seen:32 | bits:16 | incarnation:16
+	stamp  atomic.Uint64 // target:16 | generations of frontend, backend, target: 16 each
+
+	high    [3]atomic.Uint64 // first three words of source and destination (IPv6)
+	newHigh [3]atomic.Uint64 // and of the rewritten ones
+	peer    atomic.Uint32    // slot of the other direction
+	packets atomic.Uint32    // counted by the lane
+	created atomic.Uint32    // ticks
+	_       uint32
+}
+
+const (
+	overflowMask  = 0xff
+	modeShift     = 8
+	flagsShift    = 16
+	knownFlags    = FlagReply | FlagHairpin | FlagSNAT | FlagOutside
+	bitsShift     = 32
+	incarnShift   = 48
+	replyMark     = uint32(FlagReply) << flagsShift
+	maxSlots      = 1 << 28
+	keysInHash    = 10
+	magic         = uint64(Layout)<<56 | 0x776f6c6665636c // "lceflow", version in the last byte
+	magicNameMask = 1<<56 - 1
+)
+
+// header is slot 0. The magic number is written last.
+type header struct {
+	magic    atomic.Uint64
+	buckets  atomic.Uint32
+	slotSize atomic.Uint32
+	keys     [keysInHash]atomic.Uint32
+	starts   atomic.Uint32 // how often the memory was opened for writing
+	_        [68]byte
+}
+
+// incarnationOf is what the state word of a slot with this even sequence carries.
+func incarnationOf(seq uint32) uint16 { return uint16(seq >> 1) }
+
+// stateWord packs a state word.
+func stateWord(seen uint32, bits State, incarnation uint16) uint64 {
+	return uint64(seen) | uint64(bits)<<bitsShift | uint64(incarnation)<<incarnShift
+}
+
+func stateBits(w uint64) State         { return State(w >> bitsShift) }
+func stateIncarnation(w uint64) uint16 { return uint16(w >> incarnShift) }
+
+// word packs a stamp and the target it speaks of.
+func (s Stamp) word(target uint16) uint64 {
+	return uint64(target) | uint64(s.Frontend)<<16 | uint64(s.Backend)<<32 | uint64(s.Target)<<48
+}
+
+func stampOf(w uint64) Stamp {
+	return Stamp{Frontend: uint16(w >> 16), Backend: uint16(w >> 32), Target: uint16(w >> 48)}
+}

@@ -1,0 +1,29 @@
+package conntrack
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// The slot and the header are exactly SlotSize long; a change of either that breaks the
+// layout does not compile.
+var (
+	_ = [1]struct{}{}[unsafe.Sizeof(slot{})-SlotSize]
+	_ = [1]struct{}{}[unsafe.Sizeof(header{})-SlotSize]
+	_ = [1]struct{}{}[unsafe.Offsetof(slot{}.high)-64]
+	_ = [1]struct{}{}[unsafe.Offsetof(slot{}.peer)-112]
+)
+
+// slotsOf views memory as slots, as many as a table can use of it.
+func slotsOf(mem []byte) ([]slot, error) {
+	n := fitting(len(mem) / SlotSize)
+	if n == 0 {
+		return nil, fmt.Errorf("flow table memory has %d bytes, need at least %d: make the map larger", len(mem), (1+BucketSlots)*SlotSize)
+	}
+	if uintptr(unsafe.Pointer(&mem[0]))%8 != 0 {
+		return nil, fmt.Errorf("flow table memory at %p is not aligned to 8 bytes: map it at a page boundary", &mem[0])
+	}
+	return unsafe.Slice((*slot)(unsafe.Pointer(&mem[0])), n), nil
+}
+
+func (r *Reader) header() *header { return (*header)(unsafe.Pointer(&r.slots[0])) }

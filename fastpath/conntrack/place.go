@@ -1,0 +1,72 @@
+package conntrack
+
+// Placement. All of it runs under the locks of the buckets concerned.
+
+// crowded is the number of free slots in the first bucket from which on the second is
+// considered. Two keeps nearly all flows in their first bucket up to half load (95 %),
+// and refusals at three quarters below one in a thousand; see TestLoad.
+const crowded = 2
+
+// locate is the slot that holds k, 0 when none does.
+func (t *Table) locate(k *key, h homes) uint32 {
+	if n := t.inBucket(k, h.first); n != 0 {
+		return n
+	}
+	if t.overflow(h.first) == 0 {
+		return 0
+	}
+	return t.inBucket(k, h.second)
+}
+
+func (t *Table) inBucket(k *key, bucket uint32) uint32 {
+	first := firstSlot(bucket)
+	for n := first; n < first+BucketSlots; n++ {
+		if t.slots[n].holds(k) {
+			return n
+		}
+	}
+	return 0
+}
+
+// place is a free slot for a tuple with these homes, other than taken; 0 when full.
+func (t *Table) place(h homes, taken uint32) uint32 {
+	a, free := t.vacancy(h.first, taken)
+	if free > crowded {
+		return a
+	}
+	b, freeSecond := t.vacancy(h.second, taken)
+	if freeSecond > free {
+		return b
+	}
+	return a
+}
+
+// vacancy is the first free slot of a bucket, and how many there are.
+func (t *Table) vacancy(bucket, taken uint32) (slot uint32, free int) {
+	first := firstSlot(bucket)
+	for n := first + BucketSlots; n > first; n-- {
+		if t.slots[n-1].key.Load() == 0 && n-1 != taken {
+			slot = n - 1
+			free++
+		}
+	}
+	return slot, free
+}
+
+// occupy notes that a flow with homes h comes to live in slot n, before it is written.
+func (t *Table) occupy(h homes, n uint32) { t.addOverflow(h, n, 1) }
+
+// vacate is the reverse, after the slot was cleared.
+func (t *Table) vacate(h homes, n uint32) { t.addOverflow(h, n, ^uint32(0)) }
+
+func (t *Table) addOverflow(h homes, n, delta uint32) {
+	if bucketOf(n) == h.first {
+		return
+	}
+	m := &t.slots[firstSlot(h.first)].marks
+	v := m.Load()
+	if v&overflowMask == overflowMask {
+		return // saturated: readers look into the second bucket until the next Map counts again
+	}
+	m.Store(v&^overflowMask | (v+delta)&overflowMask)
+}

@@ -1,0 +1,179 @@
+package conntrack
+
+import "runtime"
+
+// Reader looks flows up and changes nothing. Any number of goroutines may share one.
+// Its memory must stay mapped as long as it is used.
+type Reader struct {
+	slots []slot
+	mask  uint32 // number of buckets less one
+	keys  hashKeys
+}
+
+// Keys are the secret keys of the hash, for the BPF programs.
+func (r *Reader) Keys() [10]uint32 { return r.keys }
+
+// Buckets is the number of buckets, a power of two.
+func (r *Reader) Buckets() int { return int(r.mask) + 1 }
+
+// Cap is the number of flows that would fill every slot. The table refuses single flows
+// earlier: none to speak of up to half, about one in two thousand at three quarters.
+func (r *Reader) Cap() int { return r.Buckets() * BucketSlots / 2 }
+
+// A slot is odd for some hundred nanoseconds, unless its writer lost the processor; after
+// patience rounds the reader lets others run, after maxRounds it calls the flow absent.
+const (
+	patience  = 64
+	maxRounds = 4096
+)
+
+func pause(round int) {
+	if round > patience {
+		runtime.Gosched()
+	}
+}
+
+// Lookup copies the flow with tuple t into f. It reports false, and leaves f unspecified,
+// when there is none. t may be a part of f.
+//
+// A flow that is being inserted or deleted meanwhile may be found or not; a writer that
+// stands still inside a slot counts as not found. Insert knows better: it waits.
+// Lock-free; 15 ns when the slot is in the cache.
+func (r *Reader) Lookup(t *Tuple, f *Flow) bool {
+	var k key
+	if !k.encode(t) {
+		return false
+	}
+	h := r.homesOf(&k)
+	if r.scan(h.first, &k, f) {
+		f.Tuple = *t
+		return true
+	}
+	if r.overflow(h.first) == 0 || !r.scan(h.second, &k, f) {
+		return false
+	}
+	f.Tuple = *t
+	return true
+}
+
+// overflow is the number of flows homed in bucket that live in their second one.
+func (r *Reader) overflow(bucket uint32) uint32 {
+	return r.slots[firstSlot(bucket)].marks.Load() & overflowMask
+}
+
+func firstSlot(bucket uint32) uint32 { return 1 + bucket*BucketSlots }
+func bucketOf(slot uint32) uint32    { return (slot - 1) / BucketSlots }
+
+// scan looks for k in a bucket and copies its flow, tuple excepted, into f.
+func (r *Reader) scan(bucket uint32, k *key, f *Flow) bool {
+	first := firstSlot(bucket)
+	slots := r.slots[first : first+BucketSlots : first+BucketSlots]
+	for i := range slots {
+		s := &slots[i]
+		if s.key.Load() == k.word && s.low.Load() == k.low && s.copyOut(k, f) {
+			f.slot = first + uint32(i)
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether the slot's tuple is k.
+func (s *slot) holds(k *key) bool {
+	if s.key.Load() != k.word || s.low.Load() != k.low {
+		return false
+	}
+	return !k.v6() || s.high[0].Load() == k.high[0] && s.high[1].Load() == k.high[1] && s.high[2].Load() == k.high[2]
+}
+
+// copyOut copies what the slot holds for k, tuple and slot number excepted. It reports
+// false when the slot holds another tuple.
+func (s *slot) copyOut(k *key, f *Flow) bool {
+	for round := range maxRounds {
+		seq := s.seq.Load()
+		if seq&1 != 0 {
+			pause(round)
+			continue
+		}
+		if !s.holds(k) {
+			return false
+		}
+		var newHigh [3]uint64
+		if k.v6() {
+			newHigh = [3]uint64{s.newHigh[0].Load(), s.newHigh[1].Load(), s.newHigh[2].Load()}
+		}
+		newLow, sums, owner := s.newLow.Load(), s.sums.Load(), s.owner.Load()
+		state, stamp, marks := s.state.Load(), s.stamp.Load(), s.marks.Load()
+		if s.seq.Load() != seq {
+			continue
+		}
+		if k.v6() {
+			unpack6(newLow, &newHigh, &f.Rewrite.Src, &f.Rewrite.Dst)
+		} else {
+			unpack4(newLow, &f.Rewrite.Src, &f.Rewrite.Dst)
+		}
+		f.fill(sums, owner, state, stamp, marks)
+		f.incarnation = incarnationOf(seq)
+		return true
+	}
+	return false
+}
+
+// fill decodes the words that need no family.
+func (f *Flow) fill(sums, owner, state, stamp uint64, marks uint32) {
+	f.Rewrite.SrcPort, f.Rewrite.DstPort = portOf(uint16(sums)), portOf(uint16(sums>>16))
+	f.Rewrite.L3, f.Rewrite.L4 = uint16(sums>>32), uint16(sums>>48)
+	f.Frontend, f.Backend = uint32(owner), uint32(owner>>32)
+	f.Stamp, f.Target = stampOf(stamp), uint16(stamp)
+	f.Mode, f.Flags = Mode(marks>>modeShift), Flags(marks>>flagsShift)
+	f.State, f.LastSeen = stateBits(state), uint32(state)
+}
+
+// Peer copies the other direction of f into out. It reports false when f is gone.
+// Lock-free. Two cache misses more than Lookup.
+func (r *Reader) Peer(f, out *Flow) bool {
+	s := r.slotOf(f)
+	if s == nil {
+		return false
+	}
+	peer := s.peer.Load()
+	if stateIncarnation(s.state.Load()) != f.incarnation || !r.inTable(peer) {
+		return false
+	}
+	var im image
+	if !im.read(&r.slots[peer]) || im.peer != f.slot {
+		return false
+	}
+	im.flow(peer, out)
+	// Had f been gone before the peer was read, its slot would show it by now.
+	return stateIncarnation(s.state.Load()) == f.incarnation
+}
+
+// Range calls visit with the forward direction of every flow, in no order, until it
+// returns false. Peer gives the other direction. Flows that come or go meanwhile may be
+// visited or not. The Flow is reused from call to call. One allocation; touches the
+// whole table.
+func (r *Reader) Range(visit func(*Flow) bool) {
+	var im image
+	f := new(Flow)
+	for i := range r.slots[1:] {
+		n := uint32(i) + 1
+		if !im.read(&r.slots[n]) || im.reply() {
+			continue
+		}
+		im.flow(n, f)
+		if !visit(f) {
+			return
+		}
+	}
+}
+
+func (r *Reader) inTable(slot uint32) bool { return slot != 0 && int(slot) < len(r.slots) }
+
+// slotOf is the slot f was copied from, nil when f was not copied out of this table.
+func (r *Reader) slotOf(f *Flow) *slot {
+	if !r.inTable(f.slot) {
+		return nil
+	}
+	return &r.slots[f.slot]
+}

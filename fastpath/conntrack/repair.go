@@ -1,0 +1,127 @@
+package conntrack
+
+import (
+	"cmp"
+	"slices"
+
+	"lace-cni.io/lace/fastpath/packet"
+)
+
+// Repair after the last writer was killed. The kernel reads, and notes packets, at the
+// same time; so slots that are whole are not written at all, and the overflow counters
+// never become smaller than they must be.
+
+func (t *Table) repair(report *Report) {
+	for n := uint32(1); int(n) < len(t.slots); n++ {
+		t.repairSlot(n, report)
+	}
+	overflow := make([]uint8, t.Buckets())
+	var waiting []node
+	for n := uint32(1); int(n) < len(t.slots); n++ {
+		var im image
+		if !im.read(&t.slots[n]) {
+			continue
+		}
+		if !t.paired(n, &im) {
+			t.wipe(n)
+			report.Half++
+			continue
+		}
+		if h := t.homesOf(&im.key); bucketOf(n) != h.first && overflow[h.first] < overflowMask {
+			overflow[h.first]++
+		}
+		if im.reply() {
+			continue
+		}
+		report.Flows++
+		w := node{slot: n, incarnation: im.incarnation(), created: t.slots[n].created.Load()}
+		if uint8(im.key.word>>32) == packet.ProtocolTCP && t.waiting(&w) {
+			waiting = append(waiting, w)
+		}
+	}
+	for b := range overflow {
+		t.setOverflow(uint32(b), uint32(overflow[b]))
+	}
+	t.flows.Store(int64(report.Flows))
+	t.requeue(waiting)
+}
+
+// repairSlot takes out what is wrong with one slot by itself.
+func (t *Table) repairSlot(n uint32, report *Report) {
+	s := &t.slots[n]
+	var im image
+	switch {
+	case s.seq.Load()&1 != 0:
+		report.Torn++
+	case !im.read(s):
+		return
+	case !t.sound(n, &im):
+		report.Damaged++
+	default:
+		return
+	}
+	t.wipe(n)
+}
+
+// sound reports whether a writer could have written the slot, and a reader would find it.
+func (t *Table) sound(n uint32, im *image) bool {
+	h, b := t.homesOf(&im.key), bucketOf(n)
+	var f Flow
+	var again key
+	im.flow(n, &f)
+	return again.encode(&f.Tuple) && again == im.key && f.Rewrite.sameFamily(im.key.v6()) &&
+		(b == h.first || b == h.second) &&
+		stateIncarnation(im.state) == im.incarnation() &&
+		im.marks>>modeShift&0xff <= uint32(ModePass) &&
+		im.marks>>flagsShift&^uint32(knownFlags) == 0 &&
+		t.only(n, &im.key, h)
+}
+
+// only reports whether n is the first slot with its tuple.
+func (t *Table) only(n uint32, k *key, h homes) bool {
+	found := t.inBucket(k, h.first)
+	if found == 0 {
+		found = t.inBucket(k, h.second)
+	}
+	return found == n
+}
+
+// paired reports whether the slot's peer is its peer. The relation is symmetric, so that
+// wiping one that is not never parts others.
+func (t *Table) paired(n uint32, im *image) bool {
+	var peer image
+	return t.inTable(im.peer) && im.peer != n && peer.read(&t.slots[im.peer]) && peer.peer == n &&
+		peer.reply() != im.reply() &&
+		uint8(peer.key.word>>32) == uint8(im.key.word>>32) &&
+		peer.key.v6() == im.key.v6()
+}
+
+func (t *Table) wipe(n uint32) {
+	s := &t.slots[n]
+	odd := s.seq.Load()
+	if odd&1 == 0 {
+		odd = s.open()
+	}
+	s.clear(odd)
+	s.close(odd)
+}
+
+func (t *Table) setOverflow(bucket, count uint32) {
+	m := &t.slots[firstSlot(bucket)].marks
+	if v := m.Load(); v&overflowMask != count {
+		m.Store(v&^overflowMask | count)
+	}
+}
+
+// requeue enters the half-open connections found, oldest first; those above the bound
+// give way as if new ones had come.
+func (t *Table) requeue(waiting []node) {
+	slices.SortStableFunc(waiting, func(a, b node) int { return cmp.Compare(int32(a.created-b.created), 0) })
+	excess := max(len(waiting)-t.half.max(), 0)
+	for i := range waiting[:excess] {
+		t.evict(&waiting[i])
+	}
+	for _, w := range waiting[excess:] {
+		t.half.push(w.slot, w.incarnation, w.created)
+	}
+}

@@ -1,0 +1,99 @@
+package conntrack
+
+// Writing. All of it runs under the locks of the buckets concerned. A pair is written
+// with both sequences odd, so that whoever finds one direction finds the other.
+
+// open makes the sequence odd and returns it.
+func (s *slot) open() uint32 { return s.seq.Add(1) }
+
+// close makes the odd sequence even again.
+func (s *slot) close(odd uint32) { s.seq.Store(odd + 1) }
+
+// write fills an open slot, and notes in f where it lives.
+func (s *slot) write(n, odd uint32, k *key, f *Flow, peer, now uint32) {
+	f.slot, f.incarnation, f.LastSeen = n, incarnationOf(odd+1), now
+	var newLow uint64
+	var newHigh [3]uint64
+	pack(&f.Rewrite.Src, &f.Rewrite.Dst, &newLow, &newHigh)
+	s.state.Store(stateWord(now, f.State, f.incarnation))
+	s.marks.Store(s.marks.Load()&overflowMask | uint32(f.Mode)<<modeShift | uint32(f.Flags)<<flagsShift)
+	s.key.Store(k.word)
+	s.low.Store(k.low)
+	s.newLow.Store(newLow)
+	s.sums.Store(uint64(portWord(f.Rewrite.SrcPort)) | uint64(portWord(f.Rewrite.DstPort))<<16 |
+		uint64(f.Rewrite.L3)<<32 | uint64(f.Rewrite.L4)<<48)
+	s.owner.Store(uint64(f.Frontend) | uint64(f.Backend)<<32)
+	s.stamp.Store(f.Stamp.word(f.Target))
+	if k.v6() {
+		for i := range 3 {
+			s.high[i].Store(k.high[i])
+			s.newHigh[i].Store(newHigh[i])
+		}
+	}
+	s.peer.Store(peer)
+	s.packets.Store(0)
+	s.created.Store(now)
+}
+
+// clear empties an open slot. Its new incarnation turns late notes away.
+func (s *slot) clear(odd uint32) {
+	s.state.Store(stateWord(0, 0, incarnationOf(odd+1)))
+	s.key.Store(0)
+	s.low.Store(0)
+	s.marks.Store(s.marks.Load() & overflowMask)
+	s.peer.Store(0)
+}
+
+// pair is both directions of a flow on their way into the table.
+type pair struct {
+	fwd, rev   *Flow
+	fk, rk     key
+	fh, rh     homes
+	fslt, rslt uint32
+}
+
+// encode reports false for a pair that the table cannot hold.
+func (p *pair) encode(r *Reader, fwd, rev *Flow) bool {
+	p.fwd, p.rev = fwd, rev
+	if !p.fk.encode(&fwd.Tuple) || !p.rk.encode(&rev.Tuple) || fwd.Protocol != rev.Protocol ||
+		fwd.Mode > ModePass || rev.Mode > ModePass ||
+		!fwd.Rewrite.sameFamily(p.fk.v6()) || !rev.Rewrite.sameFamily(p.rk.v6()) || p.fk.v6() != p.rk.v6() {
+		return false
+	}
+	fwd.Flags = fwd.Flags & knownFlags &^ FlagReply
+	rev.Flags = rev.Flags&knownFlags | FlagReply
+	p.fh, p.rh = r.homesOf(&p.fk), r.homesOf(&p.rk)
+	return true
+}
+
+func (r *Rewrite) sameFamily(v6 bool) bool { return r.Src.Is4() == !v6 && r.Dst.Is4() == !v6 }
+
+// write puts the pair into its two slots. When they replace a flow whose reply lived
+// elsewhere, gone is that slot, else 0.
+func (t *Table) write(p *pair, now, gone uint32) {
+	f, r := &t.slots[p.fslt], &t.slots[p.rslt]
+	fodd, rodd := f.open(), r.open()
+	r.write(p.rslt, rodd, &p.rk, p.rev, p.fslt, now)
+	f.write(p.fslt, fodd, &p.fk, p.fwd, p.rslt, now)
+	if gone == 0 {
+		r.close(rodd)
+		f.close(fodd)
+		return
+	}
+	g := &t.slots[gone]
+	odd := g.open()
+	r.close(rodd)
+	f.close(fodd)
+	g.clear(odd)
+	g.close(odd)
+}
+
+// erase clears the two slots of a flow.
+func (t *Table) erase(a, b uint32) {
+	f, r := &t.slots[a], &t.slots[b]
+	fodd, rodd := f.open(), r.open()
+	f.clear(fodd)
+	r.clear(rodd)
+	f.close(fodd)
+	r.close(rodd)
+}
