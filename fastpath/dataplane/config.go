@@ -1,0 +1,77 @@
+package dataplane
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/xdp"
+)
+
+// Defaults of Config, which are those of lace-fastpath's flags.
+const (
+	DefaultStateDir  = "/run/lace"
+	DefaultBPFFS     = "/sys/fs/bpf"
+	DefaultWorkers   = 1
+	DefaultFlowSlots = 1 << 19 // 64 MiB: 131,072 flows at the recommended load of one half
+	DefaultTrunkMTU  = 3498    // the most that a frame of one page carries
+)
+
+const (
+	minTrunkMTU = 1280 // of IPv6, RFC 8200
+	maxSlots    = 1 << 28
+)
+
+// Config of the fast path of one node. The zero value of a field means its default.
+type Config struct {
+	StateDir  string // files shared with the agent; made with mode 0700
+	BPFFS     string // a mounted BPF file system; everything goes under <BPFFS>/lace
+	Workers   int    // queues of the trunk, one goroutine each
+	FlowSlots int    // slots of the flow table, two per flow, 128 bytes each; rounded up
+	TrunkMTU  int    // bytes of IP packet that the trunk carries: at least the largest MTU of pods and uplinks
+	Log       *slog.Logger
+}
+
+// Paths of the files in a state directory.
+func snapshotPath(stateDir string) string { return filepath.Join(stateDir, "snapshot") }
+func counterPath(stateDir string) string  { return filepath.Join(stateDir, "counters") }
+func statusPath(stateDir string) string   { return filepath.Join(stateDir, "fastpath.json") }
+func lockPath(stateDir string) string     { return filepath.Join(stateDir, "fastpath.lock") }
+
+// complete sets defaults and checks ranges.
+func (c *Config) complete() error {
+	if c.StateDir == "" {
+		c.StateDir = DefaultStateDir
+	}
+	if c.BPFFS == "" {
+		c.BPFFS = DefaultBPFFS
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.Workers = orDefault(c.Workers, DefaultWorkers)
+	c.FlowSlots = orDefault(c.FlowSlots, DefaultFlowSlots)
+	c.TrunkMTU = orDefault(c.TrunkMTU, DefaultTrunkMTU)
+	for _, r := range []struct {
+		name             string
+		value, from, end int
+	}{
+		{"workers", c.Workers, 1, counter.MaxWorkers},
+		{"flow slots", c.FlowSlots, 1 + conntrack.BucketSlots, maxSlots},
+		{"trunk MTU", c.TrunkMTU, minTrunkMTU, xdp.MaxTrunkMTU},
+	} {
+		if r.value < r.from || r.value > r.end {
+			return fmt.Errorf("%s: %d is outside %d to %d", r.name, r.value, r.from, r.end)
+		}
+	}
+	return nil
+}
+
+func orDefault(n, usual int) int {
+	if n == 0 {
+		return usual
+	}
+	return n
+}

@@ -1,0 +1,21 @@
+// Package dataplane is the fast path as a process: it joins kernel programs, flow table,
+// sockets, workers, counters and snapshots, and keeps them together.
+//
+// It owns the order in which things come up, change and go down, the lock of the state
+// directory, fastpath.json, and the decision what to do when something underneath is
+// missing, damaged or replaced. It must never touch a packet, know of Kubernetes, hold a
+// credential, or undo on its way out what established flows live on: pinned programs and
+// maps stay, so that a restarted process goes on where this one stopped.
+//
+// Flow:
+//
+//	lock ▶ kernel programs ▶ flow table ▶ trunk ▶ last snapshot ▶ sockets ▶ workers
+//	                                   ▲ new snapshot: watch ▶ check ▶ swap ▶ sync
+//
+// A new snapshot that does not pass its checks is refused with a log line and counted;
+// the last good one stays in use. Once a second the kernel side is compared with the
+// tables, so that a replaced device is attached to again.
+//
+// Cost: nothing per packet. A new snapshot costs its checks, one pointer swap and one
+// system call for each map entry that differs.
+package dataplane

@@ -1,0 +1,181 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/pipeline"
+	"lace-cni.io/lace/fastpath/port"
+	"lace-cni.io/lace/fastpath/worker"
+	"lace-cni.io/lace/xdp"
+)
+
+// lace1 is the worker's end of the trunk, in the trunk's own network namespace.
+const lace1 = "lace1"
+
+// node is the running fast path of one node.
+type node struct {
+	config   Config
+	objects  *xdp.Objects
+	trunk    *xdp.Trunk
+	flows    *conntrack.Table
+	counters *counter.File
+	tables   tables
+	ports    []*port.XSK
+	workers  []*worker.Worker
+	status   Status
+}
+
+// open brings up everything but the sockets. What was opened is closed again on error.
+func open(c Config) (n *node, err error) {
+	n = &node{config: c, status: newStatus(c)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	if n.objects, err = xdp.Open(xdp.Config{BPFFS: c.BPFFS, FlowSlots: c.FlowSlots, Log: c.Log}); err != nil {
+		return nil, fmt.Errorf("kernel programs: %w", err)
+	}
+	if err := n.openFlows(); err != nil {
+		return nil, err
+	}
+	n.trunk, err = xdp.OpenTrunk(xdp.TrunkConfig{StateDir: c.StateDir, Queues: c.Workers, MTU: c.TrunkMTU, Log: c.Log})
+	if err != nil {
+		return nil, fmt.Errorf("trunk: %w", err)
+	}
+	if err := n.objects.AttachTrunk(n.trunk); err != nil {
+		return nil, fmt.Errorf("trunk: %w", err)
+	}
+	if n.counters, err = counter.Create(counterPath(c.StateDir), c.Workers); err != nil {
+		return nil, err
+	}
+	n.status.XDPMode = string(n.objects.Mode())
+	n.tables.path, n.tables.kernel, n.tables.flows = snapshotPath(c.StateDir), n.objects, n.flows
+	n.tables.counters, n.tables.log = n.counters, c.Log
+	n.noteFlows()
+	return n, nil
+}
+
+// openFlows takes over the pinned flow table, repaired where a killed process left it in
+// the middle of something.
+func (n *node) openFlows() error {
+	flows, found, err := conntrack.Map(n.objects.FlowMemory())
+	if err != nil {
+		return fmt.Errorf("flow table: %w", err)
+	}
+	n.flows = flows
+	if err := n.objects.SetFlowKeys(flows.Keys(), flows.Buckets()); err != nil {
+		return fmt.Errorf("flow table: %w", err)
+	}
+	opened := n.objects.Opened()
+	n.status.FlowSlots = 2 * flows.Cap()
+	n.status.FlowsKept, n.status.FlowsLost = opened.Kept && !found.Fresh, opened.LostFlows
+	n.status.FlowsRestored, n.status.FlowsRepaired = found.Flows, found.Torn+found.Half+found.Damaged
+	if len(opened.Replaced) > 0 {
+		n.config.Log.Warn("pinned maps were of another make and were started afresh", "maps", opened.Replaced, "lostFlows", opened.LostFlows)
+	}
+	if n.status.FlowsRepaired > 0 {
+		n.config.Log.Warn("the flow table was left in the middle of a write and was repaired", "removed", n.status.FlowsRepaired)
+	}
+	return nil
+}
+
+// connect opens a socket and makes a worker for each queue of the trunk.
+func (n *node) connect() error {
+	err := n.trunk.Do(func() error {
+		for queue := range n.config.Workers {
+			p, err := port.OpenXSK(lace1, queue)
+			if err != nil {
+				return err
+			}
+			n.ports = append(n.ports, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sockets: %w", err)
+	}
+	n.status.SocketMode = n.ports[0].Mode()
+	for queue, p := range n.ports {
+		w := worker.New(worker.Config{
+			Port:       p,
+			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows}),
+			Snapshot:   &n.tables.current,
+			Counters:   n.counters.Worker(queue),
+			SweepSlots: n.sweepSlots(queue),
+		})
+		n.workers = append(n.workers, w)
+		n.tables.users = append(n.tables.users, w)
+	}
+	return nil
+}
+
+// sweepSlots gives the sweep to the first worker: one walk through the table is enough.
+func (n *node) sweepSlots(queue int) int {
+	if queue == 0 {
+		return n.status.FlowSlots
+	}
+	return 0
+}
+
+// run serves until ctx is done or a part fails.
+func (n *node) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for queue, w := range n.workers {
+		group.Go(func() error {
+			if err := w.Run(ctx); err != nil {
+				return fmt.Errorf("queue %d: %w", queue, err)
+			}
+			return nil
+		})
+		// Frames come from now on.
+		if err := n.objects.SetSocket(queue, n.ports[queue].Descriptor()); err != nil {
+			group.Go(func() error { return fmt.Errorf("queue %d: %w", queue, err) })
+		}
+	}
+	group.Go(func() error { return n.tables.watch(ctx, n.measure) })
+	return group.Wait()
+}
+
+// measure shows what only the flow table knows.
+func (n *node) measure() {
+	n.counters.Set(counter.Flows, uint64(n.flows.Len()))
+	n.counters.Set(counter.HalfOpen, uint64(n.flows.HalfOpen()))
+}
+
+func (n *node) noteFlows() {
+	n.counters.Set(counter.FlowCapacity, uint64(n.flows.Cap()))
+	n.counters.Set(counter.Restored, uint64(n.status.FlowsRestored))
+	n.counters.Set(counter.RepairedFlows, uint64(n.status.FlowsRepaired))
+	n.measure()
+}
+
+// close takes down what does not outlive the process; the workers must have returned.
+// Closing a socket takes it out of the kernel's map, so that packets which come now are
+// dropped as no-worker and not answered by anybody.
+func (n *node) close() error {
+	var errs []error
+	for _, w := range n.workers {
+		errs = append(errs, w.Conserved())
+	}
+	for _, p := range n.ports {
+		errs = append(errs, p.Close())
+	}
+	errs = append(errs, n.tables.close())
+	if n.counters != nil {
+		errs = append(errs, n.counters.Close())
+	}
+	if n.trunk != nil {
+		errs = append(errs, n.trunk.Close())
+	}
+	if n.objects != nil {
+		errs = append(errs, n.objects.Close())
+	}
+	return errors.Join(errs...)
+}

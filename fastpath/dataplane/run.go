@@ -1,0 +1,109 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/xdp"
+	"lace-cni.io/lace/xdp/xsk"
+)
+
+// rebuildAfter is how long to wait before the trunk is built again.
+const rebuildAfter = 200 * time.Millisecond
+
+// Run serves the node until ctx is done, which is no error. It returns early only when
+// it cannot start, or when something failed that a new start is the remedy for. Pinned
+// programs, links and maps stay in every case.
+func Run(ctx context.Context, c Config) error {
+	if err := c.complete(); err != nil {
+		return err
+	}
+	held, err := lock(c.StateDir)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	// Each worker must find a processor to run on beside whatever else goes on here.
+	if n := c.Workers + 1; runtime.GOMAXPROCS(0) < n {
+		runtime.GOMAXPROCS(n)
+	}
+	for {
+		err := serve(ctx, c)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, xsk.ErrGone) {
+			return err
+		}
+		c.Log.Error("the trunk was taken away, building it again", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(rebuildAfter):
+		}
+	}
+}
+
+// serve brings everything up, serves, and takes down what does not outlive the process.
+func serve(ctx context.Context, c Config) (err error) {
+	n, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	n.tables.refresh(ctx)
+	if err := n.connect(); err != nil {
+		return err
+	}
+	if err := n.status.write(c.StateDir); err != nil {
+		return err
+	}
+	c.Log.Info("serving", "workers", c.Workers, "xdp", n.status.XDPMode, "sockets", n.status.SocketMode,
+		"trunkMTU", c.TrunkMTU, "flows", n.flows.Len(), "kernel", n.status.Kernel)
+	return n.run(ctx)
+}
+
+// Cleanup removes everything that Run leaves behind: pinned programs, links and maps with
+// all flows, the trunk, and the files of the fast path. The snapshot is the agent's and
+// stays. It is refused while a fast path runs.
+func Cleanup(c Config) error {
+	if err := c.complete(); err != nil {
+		return err
+	}
+	held, err := lock(c.StateDir)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	err = errors.Join(xdp.Cleanup(c.BPFFS), xdp.RemoveTrunk(c.StateDir))
+	for _, path := range []string{counterPath(c.StateDir), statusPath(c.StateDir), lockPath(c.StateDir)} {
+		if e := os.Remove(path); e != nil && !errors.Is(e, os.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// newStatus says what is known once everything is up.
+func newStatus(c Config) Status {
+	return Status{
+		PID: os.Getpid(), Started: time.Now().UTC(), Kernel: release(),
+		SnapshotLayouts: []int{table.Layout},
+		Workers:         c.Workers, Queues: c.Workers, TrunkMTU: c.TrunkMTU,
+	}
+}
+
+func release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return fmt.Sprintf("unknown (%v)", err)
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

@@ -1,0 +1,176 @@
+package pipeline
+
+import (
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/nat"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// open begins a flow: it chooses a backend for the packet in hand, registers both
+// directions and forwards the packet.
+func (pl *Pipeline) open(frontend *table.Frontend) reason.Reason {
+	return pl.settle(frontend, reason.NewFlow)
+}
+
+// repick gives the flow of the packet in hand another backend. Without one the flow
+// ends, and the client is told as if it had just come.
+func (pl *Pipeline) repick(frontend *table.Frontend) reason.Reason {
+	pl.visit.trace.note("flow", "its backend no longer serves")
+	pl.old = pl.flow
+	r := pl.settle(frontend, reason.Repicked)
+	if r == reason.NoEndpoints || r == reason.NoLocalEndpoint {
+		pl.flows.Delete(&pl.old)
+	}
+	return r
+}
+
+// settle is what open and repick share; as is the reason given when all goes well.
+func (pl *Pipeline) settle(frontend *table.Frontend, as reason.Reason) reason.Reason {
+	backend, r := pl.choose(frontend)
+	if r != reason.None {
+		return r
+	}
+	t, r := pl.translate(frontend, backend)
+	if r != reason.None {
+		return r
+	}
+	pl.describe(frontend, backend)
+	switch pl.register(&t, as == reason.Repicked) {
+	case conntrack.Inserted:
+		if r := pl.forward(); r != reason.None {
+			return r
+		}
+		return as
+	case conntrack.Exists:
+		return pl.join()
+	case conntrack.Clash:
+		return reason.SourcePortsUsedUp
+	case conntrack.HalfOpenFull:
+		return reason.HalfOpenFull
+	case conntrack.Invalid:
+		return reason.Malformed
+	}
+	return reason.FlowTableFull
+}
+
+// choose picks a backend, or says why there is none to pick.
+func (pl *Pipeline) choose(frontend *table.Frontend) (*table.Backend, reason.Reason) {
+	v := &pl.visit
+	set := frontend.Inside
+	if v.outside() {
+		set = frontend.Outside
+	}
+	v.trace.frontend(frontend, set, v.outside())
+	ids := v.tables.Set(set)
+	switch {
+	case len(ids) == 0 && set.Empty == table.Drop:
+		return nil, reason.NoLocalEndpoint
+	case len(ids) == 0:
+		return nil, reason.NoEndpoints
+	case v.packet.Protocol == packet.ProtocolTCP && !v.opening():
+		return nil, reason.NoFlow
+	}
+	backend := v.tables.Backend(nat.Pick(pl.rand, ids))
+	v.trace.choice(backend, len(ids))
+	return backend, reason.None
+}
+
+// translate finds the way to the backend and says what the packet becomes on it. The
+// backend sees the client's own address unless the answer could not come back so:
+//
+//   - a client that is its own backend, and a node's own packet to the node itself, show
+//     the VIP, for nobody takes packets from his own address;
+//   - an outside client whose backend is on another node shows the address of this node,
+//     with a port of the range that the node's own sockets do not use, for that node
+//     would answer the client past this one.
+func (pl *Pipeline) translate(frontend *table.Frontend, backend *table.Backend) (nat.Translation, reason.Reason) {
+	v := &pl.visit
+	p := &v.packet
+	settings := v.tables.Settings()
+	pl.ports = nat.Ports{First: settings.SourcePortFirst, Last: settings.SourcePortLast}
+	t := nat.Translation{
+		Client: conntrack.Tuple{
+			Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, DstPort: p.DstPort,
+			Network: v.in.Network, Protocol: p.Protocol,
+		},
+		Network: backend.Network, Backend: backend.Addr, BackendPort: backend.Port,
+		Source: p.Src, SourcePort: p.SrcPort,
+	}
+	v.out = v.locate(backend.Network, &backend.Addr)
+	switch {
+	case v.out == nil:
+		return t, reason.NoTarget
+	case backend.Addr == p.Src, v.out.Kind == table.PortHost && v.fromHost():
+		t.Source = frontend.Addr
+	case v.out.Kind == table.PortUplink && v.outside():
+		node := settings.NodeAddr6
+		if p.Family == 4 {
+			node = settings.NodeAddr4
+		}
+		if node == (packet.Addr{}) {
+			return t, reason.NoTarget
+		}
+		t.Source, t.SourcePort = node, pl.anyPort()
+	}
+	return t, v.fits()
+}
+
+// anyPort is a port of the range, each with the same probability.
+func (pl *Pipeline) anyPort() uint16 {
+	n := uint32(pl.ports.Last-pl.ports.First) + 1
+	return pl.ports.First + uint16(pl.rand.Uint32N(n))
+}
+
+// describe fills in what the flow is decided by, in both directions.
+func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
+	v := &pl.visit
+	back := v.locate(v.in.Network, &v.packet.Src)
+	if back == nil {
+		back = v.in
+	}
+	for _, d := range []struct {
+		f      *conntrack.Flow
+		target *table.Port
+	}{{&pl.flow, v.out}, {&pl.peer, back}} {
+		d.f.Frontend, d.f.Backend, d.f.Target = frontend.ID, backend.ID, d.target.ID
+		d.f.Stamp = conntrack.Stamp{
+			Frontend: frontend.Generation, Backend: backend.Generation, Target: d.target.Generation,
+		}
+		d.f.Mode, d.f.Flags, d.f.State = conntrack.ModeGo, 0, 0
+		if v.outside() {
+			d.f.Flags = conntrack.FlagOutside
+		}
+	}
+	pl.flow.State = stateOf(&v.packet)
+}
+
+// register enters both directions into the flow table, in place of pl.old when the flow
+// is re-picked. They are in pl.flow and pl.peer afterwards.
+func (pl *Pipeline) register(t *nat.Translation, again bool) conntrack.Result {
+	v := &pl.visit
+	if again {
+		t.Make(&pl.flow, &pl.peer)
+		switch r := pl.flows.Replace(&pl.old, &pl.flow, &pl.peer, v.tick); r {
+		case conntrack.Clash, conntrack.Gone:
+			// The usual way below finds another source port, or whoever was faster.
+			pl.flows.Delete(&pl.old)
+		default:
+			return r
+		}
+	}
+	return pl.ports.Open(pl.flows, pl.rand, t, &pl.flow, &pl.peer, v.tick)
+}
+
+// join takes the packet along a flow that another worker registered a moment ago, from
+// another packet of the same connection: its choice holds.
+func (pl *Pipeline) join() reason.Reason {
+	v := &pl.visit
+	v.trace.note("flow", "another worker has just registered it")
+	v.out = v.tables.Port(pl.flow.Target)
+	if v.out == nil {
+		return reason.NoTarget
+	}
+	return pl.goOn()
+}

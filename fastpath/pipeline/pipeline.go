@@ -1,0 +1,131 @@
+package pipeline
+
+import (
+	"math/rand/v2"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/nat"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// Config says what a Pipeline works on.
+type Config struct {
+	// Flows is the flow table, shared by every worker of the node.
+	Flows *conntrack.Table
+	// Rand chooses backends and source ports. It must not be shared. Nil: a generator
+	// seeded by the system.
+	Rand *rand.Rand
+}
+
+// Pipeline decides for one worker. It is not safe for concurrent use.
+type Pipeline struct {
+	flows *conntrack.Table
+	rand  *rand.Rand
+	ports nat.Ports
+	limit limit
+
+	visit    visit
+	flow     conntrack.Flow // the direction of the packet in hand
+	peer     conntrack.Flow // the other direction of the same flow
+	old      conntrack.Flow // what flow was before it got another backend
+	gone     func(*conntrack.Flow) bool
+	sweeping *table.Snapshot
+	scratch  [packet.MaxAnswer]byte
+}
+
+// New makes the pipeline of one worker.
+func New(c Config) *Pipeline {
+	pl := &Pipeline{flows: c.Flows, rand: c.Rand}
+	if pl.rand == nil {
+		pl.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	pl.gone = pl.frontendGone
+	return pl
+}
+
+// visit is one packet's stay in the pipeline.
+type visit struct {
+	tables *table.Snapshot
+	in     *table.Port // the port on which the packet was met
+	punt   packet.Punt
+	trace  *Trace
+	frame  []byte
+	ns     int64  // now, monotonic
+	tick   uint32 // now, in the flow table's unit
+	how    packet.Inject
+	out    *table.Port // the port that how speaks of
+	packet packet.Packet
+}
+
+// Process decides about one frame that was punted. It rewrites the frame in place or
+// writes the answer over it; the frame's capacity is the room for answers. now is in
+// nanoseconds of CLOCK_MONOTONIC. tables may be nil: every packet is dropped as
+// no-snapshot. trace is nil, or collects the steps. It never fails: what cannot be done
+// is a reason.
+func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) Result {
+	v := &pl.visit
+	v.tables, v.punt, v.frame, v.trace = tables, punt, frame, trace
+	v.ns, v.tick = now, conntrack.Tick(now)
+	r := pl.conclude(pl.decide())
+	trace.verdict(r)
+	return r
+}
+
+// decide is the order of the steps. A step that settles the packet returns its reason;
+// None means that the next step has to.
+func (pl *Pipeline) decide() reason.Reason {
+	v := &pl.visit
+	if r := v.enter(); r != reason.None {
+		return r
+	}
+	if r := pl.classify(v.parse()); r != reason.None {
+		return r
+	}
+	if pl.track() {
+		return pl.follow()
+	}
+	if v.punt.Egress {
+		// The claim program found the flow, which has ended since.
+		return reason.NotClaimed
+	}
+	frontend := v.tables.Frontend(v.in.Network, &v.packet.Dst, v.packet.Protocol, v.packet.DstPort)
+	if frontend == nil && !v.toVIP() {
+		return v.unclaimed()
+	}
+	if v.spoofed() {
+		return reason.SpoofedSource
+	}
+	if frontend == nil {
+		v.trace.note("frontend", "the address is a VIP, but it has no such port")
+		return reason.UnknownPort
+	}
+	return pl.open(frontend)
+}
+
+// enter finds the port on which the packet was met.
+func (v *visit) enter() reason.Reason {
+	if v.tables == nil {
+		return reason.NoSnapshot
+	}
+	v.in = v.tables.Port(v.punt.Port)
+	v.trace.port(v.in, v.punt)
+	if v.in == nil {
+		return reason.UnknownPortID
+	}
+	return reason.None
+}
+
+func (v *visit) parse() packet.Outcome {
+	o := v.packet.Parse(v.frame)
+	v.trace.parsed(&v.packet, o)
+	return o
+}
+
+// fromHost reports whether the node's own stack sent the packet.
+func (v *visit) fromHost() bool { return v.in.Kind == table.PortHost || v.punt.Egress }
+
+// outside reports whether the client is outside the cluster. Other nodes and their pods
+// resolve VIPs where they are, so a packet to a VIP on the wire is somebody else's.
+func (v *visit) outside() bool { return v.in.Kind == table.PortUplink && !v.punt.Egress }

@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"slices"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// reconsider looks again at a flow that was decided under other tables, or that is asked
+// to open once more. None: it holds, restamped. The rules:
+//
+//   - the frontend is gone or another one by now: the flow ends;
+//   - UDP to a backend that no longer serves it is given another one at once, for a
+//     datagram says nothing to a socket that is gone;
+//   - TCP and SCTP stay with their backend until they end: the connection lives there
+//     and nowhere else;
+//   - a SYN on a connection that both ends have closed opens a new flow; one towards a
+//     backend that no longer serves is given another; any other SYN is a retransmission;
+//   - replies are un-translated, whatever became of the backend;
+//   - a target that moved is looked up again.
+func (pl *Pipeline) reconsider(frontend *table.Frontend, backend *table.Backend) reason.Reason {
+	v, f := &pl.visit, &pl.flow
+	if !sameFrontend(f, frontend) {
+		return pl.end()
+	}
+	if !sameBackend(f, backend) {
+		backend = nil
+	}
+	if f.Flags&conntrack.FlagReply == 0 {
+		if v.opening() && pl.reopens() {
+			return pl.open(frontend)
+		}
+		mobile := v.packet.Protocol == packet.ProtocolUDP || v.opening()
+		if mobile && !pl.serves(frontend, backend) {
+			return pl.repick(frontend)
+		}
+	}
+	return pl.restamp(frontend, backend)
+}
+
+// reopens reports whether a SYN on this flow begins a new connection.
+func (pl *Pipeline) reopens() bool {
+	v, f := &pl.visit, &pl.flow
+	if pl.flows.Peer(f, &pl.peer) && !v.timeouts().Reopens(f, &pl.peer, v.tick) {
+		return false
+	}
+	v.trace.note("flow", "closed by both ends: the SYN opens a new one")
+	pl.flows.Delete(f)
+	return true
+}
+
+// serves reports whether the backend may keep flows of this frontend. When the frontend
+// itself is of another generation, the backend may have left it and live on in another
+// Service, so that its own record does not tell.
+func (pl *Pipeline) serves(frontend *table.Frontend, backend *table.Backend) bool {
+	if backend == nil || backend.Serving == 0 {
+		return false
+	}
+	if frontend.Generation == pl.flow.Stamp.Frontend {
+		return true
+	}
+	s := pl.visit.tables
+	return slices.Contains(s.Set(frontend.Inside), backend.ID) || slices.Contains(s.Set(frontend.Outside), backend.ID)
+}
+
+// restamp finds the target anew if it moved, and notes the generations under which the
+// flow now holds.
+func (pl *Pipeline) restamp(frontend *table.Frontend, backend *table.Backend) reason.Reason {
+	v, f := &pl.visit, &pl.flow
+	if v.out == nil || v.out.Generation != f.Stamp.Target {
+		if !pl.flows.Peer(f, &pl.peer) {
+			return pl.end()
+		}
+		v.trace.note("flow", "its target changed and is looked up again")
+		// The other direction lives in the network of this one's destination.
+		v.out = v.locate(pl.peer.Network, &f.Rewrite.Dst)
+		if v.out == nil {
+			return reason.NoTarget
+		}
+	}
+	stamp := conntrack.Stamp{Frontend: frontend.Generation, Backend: f.Stamp.Backend, Target: v.out.Generation}
+	if backend != nil {
+		stamp.Backend = backend.Generation
+	}
+	if stamp != f.Stamp || v.out.ID != f.Target {
+		pl.flows.Restamp(f, stamp, v.out.ID)
+		f.Stamp, f.Target = stamp, v.out.ID
+	}
+	return reason.None
+}
+
+// sameFrontend guards against an id that has come to mean something else.
+func sameFrontend(f *conntrack.Flow, fe *table.Frontend) bool {
+	if f.Flags&conntrack.FlagReply != 0 {
+		return fe.Addr == f.Rewrite.Src && fe.Port == f.Rewrite.SrcPort && fe.Protocol == f.Protocol
+	}
+	return fe.Addr == f.Dst && fe.Port == f.DstPort && fe.Protocol == f.Protocol && fe.Network == f.Network
+}
+
+// sameBackend guards against an id that has come to mean something else.
+func sameBackend(f *conntrack.Flow, b *table.Backend) bool {
+	if b == nil {
+		return false
+	}
+	if f.Flags&conntrack.FlagReply != 0 {
+		return b.Addr == f.Src && b.Port == f.SrcPort
+	}
+	return b.Addr == f.Rewrite.Dst && b.Port == f.Rewrite.DstPort
+}

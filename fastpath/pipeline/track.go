@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// patience is the shortest idle time after which a flow's expiry is looked at before
+// the sweep has come by, in ticks: about one second. Below it the look at the other
+// direction, a second slot, would be wasted.
+const patience = 15
+
+// track finds the live flow of the packet in hand and copies it into pl.flow.
+func (pl *Pipeline) track() bool {
+	v := &pl.visit
+	p := &v.packet
+	k := conntrack.Tuple{
+		Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, DstPort: p.DstPort,
+		Network: v.in.Network, Protocol: p.Protocol,
+	}
+	f := &pl.flow
+	if !pl.flows.Lookup(&k, f) || pl.expired(f) {
+		v.trace.note("flow", "none registered")
+		return false
+	}
+	v.trace.flow(f)
+	return true
+}
+
+// expired ends a flow that the sweep has yet to collect.
+func (pl *Pipeline) expired(f *conntrack.Flow) bool {
+	v := &pl.visit
+	if int32(v.tick-f.LastSeen) < patience {
+		return false
+	}
+	if pl.flows.Peer(f, &pl.peer) {
+		fwd, rev := directions(f, &pl.peer)
+		if !v.timeouts().Expired(fwd, rev, v.tick) {
+			return false
+		}
+	}
+	pl.flows.Delete(f)
+	return true
+}
+
+// directions puts a flow and its peer into the order client to backend, and back.
+func directions(f, peer *conntrack.Flow) (fwd, rev *conntrack.Flow) {
+	if f.Flags&conntrack.FlagReply != 0 {
+		return peer, f
+	}
+	return f, peer
+}
+
+func (v *visit) timeouts() *conntrack.Timeouts {
+	return (*conntrack.Timeouts)(&v.tables.Settings().Timeouts)
+}
+
+// follow takes the packet along its flow, if what was decided then still holds.
+func (pl *Pipeline) follow() reason.Reason {
+	v, f := &pl.visit, &pl.flow
+	frontend := v.tables.FrontendByID(f.Frontend)
+	if frontend == nil {
+		return pl.end()
+	}
+	backend := v.tables.Backend(f.Backend)
+	v.out = v.tables.Port(f.Target)
+	if pl.stale(frontend, backend) || v.opening() {
+		if r := pl.reconsider(frontend, backend); r != reason.None {
+			return r
+		}
+	}
+	return pl.goOn()
+}
+
+// goOn forwards the packet by pl.flow and marks the flow as alive.
+func (pl *Pipeline) goOn() reason.Reason {
+	v, f := &pl.visit, &pl.flow
+	if r := pl.forward(); r != reason.None {
+		return r
+	}
+	pl.flows.Touch(f, stateOf(&v.packet), v.tick)
+	if f.Flags&conntrack.FlagReply != 0 {
+		return reason.Reply
+	}
+	return reason.Established
+}
+
+// end forgets the flow of the packet in hand, whose frontend is gone.
+func (pl *Pipeline) end() reason.Reason {
+	pl.visit.trace.note("flow", "ended: its frontend is gone")
+	pl.flows.Delete(&pl.flow)
+	return reason.FlowEnded
+}
+
+// stale reports whether the tables have changed in what the flow was decided by.
+func (pl *Pipeline) stale(frontend *table.Frontend, backend *table.Backend) bool {
+	s, out := &pl.flow.Stamp, pl.visit.out
+	return backend == nil || out == nil ||
+		s.Frontend != frontend.Generation || s.Backend != backend.Generation || s.Target != out.Generation
+}
+
+// opening reports whether the packet asks for a new connection: SYN and nothing that
+// contradicts it.
+func (v *visit) opening() bool {
+	const all = packet.FlagSYN | packet.FlagACK | packet.FlagRST | packet.FlagFIN
+	return v.packet.Protocol == packet.ProtocolTCP && v.packet.Flags&all == packet.FlagSYN
+}
+
+// stateOf is what a packet tells about the state of its direction.
+func stateOf(p *packet.Packet) conntrack.State {
+	s := conntrack.StateSeen
+	if p.Protocol != packet.ProtocolTCP {
+		return s
+	}
+	if p.Flags&packet.FlagSYN != 0 {
+		s |= conntrack.StateSYN
+	} else if p.Flags&packet.FlagACK != 0 {
+		s |= conntrack.StateACK
+	}
+	if p.Flags&packet.FlagFIN != 0 {
+		s |= conntrack.StateFIN
+	}
+	if p.Flags&packet.FlagRST != 0 {
+		s |= conntrack.StateRST
+	}
+	return s
+}
