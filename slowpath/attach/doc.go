@@ -13,9 +13,9 @@
 //     a port and the node's neighbours, the bridge's stations or the device at the other
 //     end say which address is behind it (bridge style).
 //
-// Where two pods claim one address, the one to which a host route leads has it; else
-// the one whose device holds it; else, and among equals, the newest device. The claim
-// of the other is a Problem. A prefix that leaves through no port is left to the node,
+// Where two pods claim one address, the one to which a host route leads has it; behind
+// bridges, the one whose own device holds it; among equals, the newest device. The
+// claim of the other is a Problem. A prefix that leaves through no port is left to the node,
 // whose kernel then routes it.
 //
 // It owns the routes of the service ranges to lace0 (they bear netdev.ProtocolLace)

@@ -15,7 +15,7 @@ type claim struct {
 	device int
 	mac    netdev.MAC // as neighbours know it; zero: they do not
 	routed bool       // a host route says so
-	held   bool       // the device at the other end has the address
+	held   bool       // behind a bridge: the device at the other end has the address
 }
 
 // compareClaims orders by who has the better right to an address, worst first.
@@ -76,7 +76,7 @@ func (d *derivation) routedClaims() []claim {
 		if !d.podDevice(l) || l.Master != 0 {
 			continue
 		}
-		out = append(out, claim{addr: addr, device: l.Index, routed: true, mac: known[addr][l.Index], held: d.holds(l.Index, addr)})
+		out = append(out, claim{addr: addr, device: l.Index, routed: true, mac: known[addr][l.Index]})
 	}
 	return out
 }
