@@ -6,6 +6,7 @@
 package model
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 )
@@ -38,6 +39,11 @@ func (p Protocol) String() string {
 type Name struct{ Namespace, Name string }
 
 func (n Name) String() string { return n.Namespace + "/" + n.Name }
+
+// Compare orders by namespace, then name.
+func (n Name) Compare(m Name) int {
+	return cmp.Or(cmp.Compare(n.Namespace, m.Namespace), cmp.Compare(n.Name, m.Name))
+}
 
 // Policy is a traffic policy of a Service.
 type Policy uint8

@@ -1,0 +1,97 @@
+package resolve_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lace-cni.io/lace/control/resolve"
+)
+
+// TestOneMistakeOneProblem: each mistake is named with its field, and costs nothing but
+// itself: whatever else the object says goes on.
+func TestOneMistakeOneProblem(t *testing.T) {
+	first := edit(webShown, " 10.244.2.5:8080", "")
+	for _, tc := range []struct {
+		name       string
+		svc, slice string
+		want       string // of the Service; empty: as if the mistake were not there
+		problem    string
+	}{
+		{"address is no address", edit(web, "10.96.0.10", "10.96.0.300"), webSlice, "not proxied\n", "Service demo/web spec.clusterIP BadAddress"},
+		{"address has leading zeros", edit(web, "10.96.0.10", "010.96.0.10"), webSlice, "not proxied\n", "Service demo/web spec.clusterIP BadAddress"},
+		{"address is multicast", edit(web, "10.96.0.10", "224.0.0.5"), webSlice, "not proxied\n", "Service demo/web spec.clusterIP BadAddress"},
+		{"address is IPv4 in IPv6 form", edit(web, "10.96.0.10", "'::ffff:10.96.0.10'"), webSlice, "not proxied\n", "Service demo/web spec.clusterIP BadAddress"},
+		{"no address", edit(web, "  clusterIP: 10.96.0.10\n", ""), webSlice, "not proxied\n", "Service demo/web spec.clusterIP NoAddress"},
+		{"no port", edit(web, "[{name: http, port: 80}]", "[]"), webSlice, "not proxied\n", "Service demo/web spec.ports NoPorts"},
+		{"one of two addresses is of a family that is not listed", edit(web, "spec:", "spec:\n  ipFamilies: [IPv4]\n  clusterIPs: [10.96.0.10, 'fd00:10:96::10']"), webSlice, "", "Service demo/web spec.clusterIPs[1] WrongFamily"},
+		{"two addresses of one family", edit(web, "spec:", "spec:\n  clusterIPs: [10.96.0.10, 10.96.0.11]"), webSlice, "", "Service demo/web spec.clusterIPs[1] SecondAddress"},
+		{"a family without an address", edit(web, "spec:", "spec:\n  ipFamilies: [IPv4, IPv6]"), webSlice, "", "Service demo/web spec.ipFamilies NoAddress"},
+		{"an unknown family", edit(web, "spec:", "spec:\n  ipFamilies: [IPv4, IPX]"), webSlice, "", "Service demo/web spec.ipFamilies[1] UnknownFamily"},
+		{"clusterIP is not the first of clusterIPs", edit(web, "clusterIP: 10.96.0.10", "clusterIP: 10.96.0.11\n  clusterIPs: [10.96.0.10]"), webSlice, "", "Service demo/web spec.clusterIP Contradiction"},
+		{"port 0", edit(web, "[{name: http, port: 80}]", "[{name: zero, port: 0}, {name: http, port: 80}]"), webSlice, "", "Service demo/web spec.ports[0].port BadPort"},
+		{"port above 65535", edit(web, "[{name: http, port: 80}]", "[{name: http, port: 80}, {name: big, port: 65536}]"), webSlice, "", "Service demo/web spec.ports[1].port BadPort"},
+		{"unknown protocol", edit(web, "[{name: http, port: 80}]", "[{name: ping, port: 1, protocol: ICMP}, {name: http, port: 80}]"), webSlice, "", "Service demo/web spec.ports[0].protocol UnknownProtocol"},
+		{"a name twice", edit(web, "[{name: http, port: 80}]", "[{name: http, port: 80}, {name: http, port: 81}]"), webSlice, "", "Service demo/web spec.ports[1].name DuplicateName"},
+		{"a port twice", edit(web, "[{name: http, port: 80}]", "[{name: http, port: 80}, {name: web, port: 80}]"), webSlice, "", "Service demo/web spec.ports[1].port DuplicatePort"},
+		{"unknown type", edit(web, "spec:", "spec:\n  type: Clusterip"), webSlice, "", "Service demo/web spec.type UnknownType"},
+		{"unknown policy", edit(web, "spec:", "spec:\n  internalTrafficPolicy: local"), webSlice, "", "Service demo/web spec.internalTrafficPolicy UnknownPolicy"},
+		{"unknown distribution", edit(web, "namespace: demo", "namespace: demo, annotations: {lace-cni.io/traffic-distribution: Closest}"), webSlice, "", "Service demo/web metadata.annotations[lace-cni.io/traffic-distribution] UnknownDistribution"},
+		{"session affinity", edit(web, "spec:", "spec:\n  sessionAffinity: ClientIP"), webSlice, "", "Service demo/web spec.sessionAffinity NotSupported"},
+		{"a wrong external address", edit(web, "spec:", "spec:\n  externalIPs: [nonsense]"), webSlice, "", "Service demo/web spec.externalIPs[0] BadAddress"},
+		{"a wrong address of the balancer", edit(web, "spec:", "status: {loadBalancer: {ingress: [{ip: nonsense}]}}\nspec:\n  type: LoadBalancer"), webSlice, edit(webShown, "web ClusterIP", "web LoadBalancer"), "Service demo/web status.loadBalancer.ingress[0].ip BadAddress"},
+
+		{"endpoint of the wrong family", web, edit(webSlice, "10.244.2.5", "'fd00::5'"), first, "EndpointSlice demo/web-1 endpoints[1].addresses[0] WrongFamily"},
+		{"endpoint is no address", web, edit(webSlice, "10.244.2.5", "web-2"), first, "EndpointSlice demo/web-1 endpoints[1].addresses[0] BadAddress"},
+		{"endpoint is loopback", web, edit(webSlice, "10.244.2.5", "127.0.0.1"), first, "EndpointSlice demo/web-1 endpoints[1].addresses[0] BadAddress"},
+		{"endpoint is link-local", web, edit(webSlice, "10.244.2.5", "169.254.1.1"), first, "EndpointSlice demo/web-1 endpoints[1].addresses[0] BadAddress"},
+		{"endpoint has no address", web, edit(webSlice, "[10.244.2.5]", "[]"), first, "EndpointSlice demo/web-1 endpoints[1].addresses NoAddress"},
+		{"slice of unknown address type", web, edit(webSlice, "IPv4", "ipv4"), edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "nothing"), "EndpointSlice demo/web-1 addressType UnknownFamily"},
+		{"slice without address type", web, edit(webSlice, "addressType: IPv4\n", ""), edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "nothing"), "EndpointSlice demo/web-1 addressType UnknownFamily"},
+		{"slice port 0", web, edit(webSlice, "[{name: http, port: 8080}]", "[{name: http, port: 8080}, {name: x, port: 0}]"), "", "EndpointSlice demo/web-1 ports[1].port BadPort"},
+		{"slice port left out", web, edit(webSlice, "[{name: http, port: 8080}]", "[{name: http}]"), edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "nothing"), "EndpointSlice demo/web-1 ports[0].port BadPort"},
+		{"slice port of unknown protocol", web, edit(webSlice, "[{name: http, port: 8080}]", "[{name: x, port: 1, protocol: tcp}, {name: http, port: 8080}]"), "", "EndpointSlice demo/web-1 ports[0].protocol UnknownProtocol"},
+		{"slice port twice", web, edit(webSlice, "[{name: http, port: 8080}]", "[{name: http, port: 8080}, {name: http, port: 9090}]"), "", "EndpointSlice demo/web-1 ports[1].name DuplicateName"},
+		{"slice whose port names are all others", web, edit(webSlice, "name: http", "name: htpp"), edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "nothing"), "EndpointSlice demo/web-1 ports NoSuchPort"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			want := tc.want
+			if want == "" {
+				want = webShown
+			}
+			s, problems := resolve.Service(decodeService(t, tc.svc), decodeSlices(t, []string{tc.slice}), node)
+			if d := cmp.Diff(want+"! "+tc.problem+"\n", show(s, problems)); d != "" {
+				t.Errorf("resolved (-want +got):\n%s%s", d, strings.Join(messages(problems), "\n"))
+			}
+			for _, p := range problems {
+				if !strings.ContainsAny(p.Message, ";:,") || strings.HasSuffix(p.Message, ".") {
+					t.Errorf("message %q: want what is wrong and what to do, without a full stop", p.Message)
+				}
+			}
+		})
+	}
+}
+
+// TestProblemsOfOneObjectAreBounded: a slice of a thousand wrong addresses is one
+// mistake of one generator, and must not bury the other Problems.
+func TestProblemsOfOneObjectAreBounded(t *testing.T) {
+	slice := decodeSlices(t, []string{webSlice})[0]
+	good := slice.Endpoints
+	for i := range 1000 {
+		e := good[0]
+		e.Addresses = []string{fmt.Sprintf("fd00::%d", i)}
+		slice.Endpoints = append(slice.Endpoints, e)
+	}
+	s, problems := resolve.Service(decodeService(t, web), append(decodeSlices(t, nil), slice), node)
+	if n := len(problems); n == 0 || n > 10 {
+		t.Fatalf("%d Problems for one slice, want a handful", n)
+	}
+	if last := problems[len(problems)-1].Message; !strings.Contains(last, "992 more") {
+		t.Errorf("last Problem %q does not say how many more there are", last)
+	}
+	if d := cmp.Diff(webShown, show(s, nil)); d != "" {
+		t.Errorf("the good endpoints of the slice (-want +got):\n%s", d)
+	}
+}
