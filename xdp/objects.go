@@ -2,14 +2,16 @@ package xdp
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 
-	"lace-cni.io/lace/fastpath/packet"
-	"lace-cni.io/lace/fastpath/reason"
-	"lace-cni.io/lace/fastpath/table"
-)
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
-var errSkeleton = errors.New("not written yet")
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/xdp/bpf"
+)
 
 // Config of the loader.
 type Config struct {
@@ -18,85 +20,141 @@ type Config struct {
 	Log       *slog.Logger // nil: slog.Default
 }
 
-// Objects are the loaded programs and maps.
-type Objects struct{}
+// Objects are the loaded programs and the pinned maps. For one goroutine, but for Counters.
+type Objects struct {
+	pins   pins
+	log    *slog.Logger
+	bpf    bpf.LaceObjects
+	opened Opened
+	flows  []byte
+
+	settings settings
+	ports    mirror[uint32, port]
+	devices  mirror[uint32, device]
+	sources  mirror[source, uint32]
+	claims   mirror[claim, uint32]
+
+	mode   Mode
+	links  map[string]link.Link // held, by name of the pin
+	warned map[uint32]bool      // interface indexes whose MTU was complained of
+}
 
 // Opened says what Open found.
 type Opened struct {
 	Kept      bool     // the flow table of an earlier process was taken over
-	Replaced  []string // pinned maps that were damaged, foreign or of another layout or size, and were started afresh
+	Replaced  []string // pinned maps that were damaged, foreign, or of another layout or size, and were made afresh
 	LostFlows int      // flows that went with a replaced flow table
 }
 
-func Open(Config) (*Objects, error)                      { return nil, errSkeleton }
-func (o *Objects) Opened() Opened                        { return Opened{} }
-func (o *Objects) FlowMemory() []byte                    { return nil }
-func (o *Objects) SetFlowKeys(k [10]uint32, n int) error { return errSkeleton }
-func (o *Objects) SyncPorts(ports []table.Port) error    { return errSkeleton }
-func (o *Objects) SyncSources(a []table.Address) error   { return errSkeleton }
-func (o *Objects) SyncClaims(c []Claim) error            { return errSkeleton }
-func (o *Objects) TrimClaims(c []Claim) error            { return errSkeleton }
-func (o *Objects) AttachTrunk(t *Trunk) error            { return errSkeleton }
-func (o *Objects) Mode() Mode                            { return Native }
-func (o *Objects) SetSocket(queue, fd int) error         { return errSkeleton }
-func (o *Objects) Counters() (Counters, error)           { return Counters{}, errSkeleton }
-func (o *Objects) Close() error                          { return nil }
-func Cleanup(bpffs string) error                         { return errSkeleton }
-func OpenCounters(bpffs string) (*CounterReader, error)  { return nil, errSkeleton }
-
-// Claim is a destination whose packets are Lace's. Protocol 0 claims the whole address.
-type Claim struct {
-	Network  packet.NetworkID
-	Addr     packet.Addr
-	Protocol uint8
-	Port     uint16 // host order; 0 with Protocol 0
+// Open probes the kernel, takes over the maps that an earlier process pinned, makes those
+// that are missing, and loads the programs. What is attached already goes on with its old
+// program until AttachTrunk and SyncPorts replace it in place, so that no packet meets a
+// program whose maps are not filled.
+//
+// A pinned map that is damaged, foreign, or of another layout or size is unpinned and made
+// afresh, with a line in the log; Opened tells which, and how many flows were lost.
+//
+// Errors: ErrKernel when the kernel lacks tcx; a BPF file system that is not mounted; no
+// memory for the flow table.
+func Open(c Config) (*Objects, error) {
+	if c.FlowSlots <= 0 {
+		return nil, fmt.Errorf("flow table of %d slots: at least one is needed", c.FlowSlots)
+	}
+	if err := probe(); err != nil {
+		return nil, err
+	}
+	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, links: map[string]link.Link{}, warned: map[uint32]bool{}}
+	if o.log == nil {
+		o.log = slog.Default()
+	}
+	if err := o.pins.create(); err != nil {
+		return nil, err
+	}
+	if err := o.load(conntrack.RoundSlots(c.FlowSlots)); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	return o, nil
 }
 
-// Mode of XDP on the trunk.
-type Mode string
-
-const (
-	Native  Mode = "native"
-	Generic Mode = "generic"
-)
-
-// Count is packets and bytes, Ethernet headers included.
-type Count struct{ Packets, Bytes uint64 }
-
-// Counters of the BPF programs since the maps were made.
-type Counters struct {
-	Reasons  [reason.Count]Count // not-claimed: left to the kernel
-	Claimed  Count
-	Punted   Count
-	Injected Count
+func (o *Objects) load(flowSlots int) error {
+	spec, err := bpf.LoadLace()
+	if err != nil {
+		return fmt.Errorf("embedded BPF object: %w", err)
+	}
+	spec.Maps[bpf.LaceMapFlows].MaxEntries = uint32(flowSlots)
+	kept, err := o.adopt(spec)
+	if err != nil {
+		return err
+	}
+	defer closeMaps(kept)
+	if err := spec.LoadAndAssign(&o.bpf, &ebpf.CollectionOptions{MapReplacements: kept}); err != nil {
+		return fmt.Errorf("loading BPF programs: %w", err)
+	}
+	if err := o.pinMissing(kept); err != nil {
+		return err
+	}
+	_, o.opened.Kept = kept[bpf.LaceMapFlows]
+	if err := o.mapFlows(flowSlots); err != nil {
+		return err
+	}
+	return o.readState()
 }
 
-// CounterReader reads the counters of another process, read-only.
-type CounterReader struct{}
-
-func (r *CounterReader) Counters() (Counters, error) { return Counters{}, errSkeleton }
-func (r *CounterReader) Close() error                { return nil }
-
-// TrunkConfig of the veth pair.
-type TrunkConfig struct {
-	StateDir string // holds trunk.netns
-	Queues   int    // one per worker
-	MTU      int    // at least the largest MTU of pods and uplinks, at most MaxTrunkMTU
-	Log      *slog.Logger
+// mapFlows maps the flow table into memory.
+func (o *Objects) mapFlows(slots int) error {
+	size := slots * conntrack.SlotSize
+	mem, err := unix.Mmap(o.bpf.Flows.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("mapping the flow table (%d bytes): %w", size, err)
+	}
+	o.flows = mem
+	return nil
 }
 
-// Trunk is the veth pair.
-type Trunk struct {
-	Lace0, Lace1 int     // interface indexes; Lace1's is one of the private namespace
-	MAC          [6]byte // of lace0: destination of every frame on the trunk
-	Queues, MTU  int
+// readState reads what the kept maps hold, so that the first sync writes differences only.
+func (o *Objects) readState() error {
+	o.ports = newMirror[uint32, port]("ports", o.bpf.Ports)
+	o.devices = newMirror[uint32, device]("devices", o.bpf.Devices)
+	o.sources = newMirror[source, uint32]("sources", o.bpf.Sources)
+	o.claims = newMirror[claim, uint32]("claims", o.bpf.Claims)
+	for _, read := range []func() error{o.ports.read, o.devices.read, o.sources.read, o.claims.read, o.readSettings} {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func OpenTrunk(TrunkConfig) (*Trunk, error) { return nil, errSkeleton }
-func (t *Trunk) Do(f func() error) error    { return errSkeleton }
-func (t *Trunk) Close() error               { return nil }
-func (t *Trunk) Remove() error              { return errSkeleton }
-func RemoveTrunk(stateDir string) error     { return errSkeleton }
+// Opened says what Open found.
+func (o *Objects) Opened() Opened { return o.opened }
 
-// MaxTrunkMTU is what plain XDP on a veth carries with 4 KiB pages.
-const MaxTrunkMTU = 3506
+// FlowMemory is the flow table, shared with the programs and with every process that maps
+// it: conntrack.Map makes a table of it. Valid until Close.
+func (o *Objects) FlowMemory() []byte { return o.flows }
+
+// SetSocket makes the AF_XDP socket fd receive what the trunk brings on queue. A socket that
+// is closed leaves its slot by itself.
+func (o *Objects) SetSocket(queue, fd int) error {
+	if queue < 0 || queue >= MaxQueues {
+		return fmt.Errorf("socket for queue %d: queues go from 0 to %d", queue, MaxQueues-1)
+	}
+	if err := o.bpf.Sockets.Put(uint32(queue), uint32(fd)); err != nil {
+		return fmt.Errorf("socket %d for queue %d: %w", fd, queue, err)
+	}
+	return nil
+}
+
+// Close lets go of programs, maps and links; what is pinned stays and works on. The flow
+// memory must not be used any more.
+func (o *Objects) Close() error {
+	var errs []error
+	if o.flows != nil {
+		errs = append(errs, unix.Munmap(o.flows))
+		o.flows = nil
+	}
+	for _, l := range o.links {
+		errs = append(errs, l.Close())
+	}
+	clear(o.links)
+	return errors.Join(append(errs, o.bpf.Close())...)
+}

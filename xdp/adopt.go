@@ -1,0 +1,157 @@
+package xdp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/xdp/bpf"
+)
+
+// Layout is the version of the pinned maps' layout. Maps of another version are not read.
+const Layout = 1
+
+var errLayout = errors.New("of another layout")
+
+// adopt opens the pinned maps that fit the spec and removes those that do not.
+func (o *Objects) adopt(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error) {
+	kept := map[string]*ebpf.Map{}
+	for name, want := range spec.Maps {
+		m, err := openPinned(o.pins.mapPath(name), want)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			if err := o.replace(name, m, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		kept[name] = m
+	}
+	if err := checkLayout(kept[bpf.LaceMapSettings]); err != nil {
+		for name, m := range kept {
+			if err := o.replace(name, m, err); err != nil {
+				return nil, err
+			}
+		}
+		clear(kept)
+	}
+	return kept, nil
+}
+
+// openPinned also returns the map when it is one but does not fit.
+func openPinned(path string, want *ebpf.MapSpec) (*ebpf.Map, error) {
+	m, err := ebpf.LoadPinnedMap(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return m, want.Compatible(m)
+}
+
+func checkLayout(m *ebpf.Map) error {
+	if m == nil {
+		return nil
+	}
+	var s settings
+	if err := m.Lookup(uint32(0), &s); err != nil {
+		return fmt.Errorf("pinned settings: %w", err)
+	}
+	if s.Layout != Layout && s.Layout != 0 { // 0: made, not yet written
+		return fmt.Errorf("pinned maps have layout %d, this program %d: %w", s.Layout, Layout, errLayout)
+	}
+	return nil
+}
+
+// replace removes a pin that cannot be used. m is its map, or nil when it is none.
+func (o *Objects) replace(name string, m *ebpf.Map, why error) error {
+	path := o.pins.mapPath(name)
+	lost := 0
+	if m != nil && name == bpf.LaceMapFlows {
+		lost = countFlows(m)
+	}
+	if m != nil {
+		m.Close()
+	}
+	o.log.Warn("pinned map cannot be used, starting afresh without it",
+		"path", path, "why", why, "flows_lost", lost)
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("unusable pin %s has to be removed by hand: %w", path, err)
+	}
+	o.opened.Replaced = append(o.opened.Replaced, name)
+	o.opened.LostFlows += lost
+	return nil
+}
+
+// countFlows counts the flows of a table that is given up. A map of other slots is none.
+func countFlows(m *ebpf.Map) int {
+	if m.ValueSize() != conntrack.SlotSize || m.Flags()&unix.BPF_F_MMAPABLE == 0 {
+		return 0
+	}
+	size := int(m.MaxEntries()) * conntrack.SlotSize
+	mem, err := unix.Mmap(m.FD(), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return 0
+	}
+	defer unix.Munmap(mem)
+	return usedSlots(mem) / 2
+}
+
+// usedSlots counts slots in use: bit 63 of the key, at byte 8. Slot 0 is the header.
+func usedSlots(mem []byte) int {
+	n := 0
+	for at := conntrack.SlotSize; at+conntrack.SlotSize <= len(mem); at += conntrack.SlotSize {
+		if binary.LittleEndian.Uint64(mem[at+8:])>>63 == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// ResetFlows empties the flow table, for when conntrack.Map does not know its layout. It
+// returns the number of flows lost. No table may use the memory meanwhile.
+func (o *Objects) ResetFlows() (lost int) {
+	lost = usedSlots(o.flows) / 2
+	clear(o.flows)
+	o.opened.LostFlows += lost
+	o.opened.Kept = false
+	o.log.Warn("flow table emptied", "path", o.pins.mapPath(bpf.LaceMapFlows), "flows_lost", lost)
+	return lost
+}
+
+func (o *Objects) maps() map[string]*ebpf.Map {
+	return map[string]*ebpf.Map{
+		bpf.LaceMapClaims:   o.bpf.Claims,
+		bpf.LaceMapCounters: o.bpf.Counters,
+		bpf.LaceMapDevices:  o.bpf.Devices,
+		bpf.LaceMapFlows:    o.bpf.Flows,
+		bpf.LaceMapPorts:    o.bpf.Ports,
+		bpf.LaceMapSettings: o.bpf.Settings,
+		bpf.LaceMapSockets:  o.bpf.Sockets,
+		bpf.LaceMapSources:  o.bpf.Sources,
+	}
+}
+
+func (o *Objects) pinMissing(kept map[string]*ebpf.Map) error {
+	for name, m := range o.maps() {
+		if kept[name] != nil {
+			continue
+		}
+		if err := m.Pin(o.pins.mapPath(name)); err != nil {
+			return fmt.Errorf("pinning map %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func closeMaps(ms map[string]*ebpf.Map) {
+	for _, m := range ms {
+		m.Close()
+	}
+}

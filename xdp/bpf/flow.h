@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The flow table that Go writes: an array of 128-byte slots in buckets of eight, slot 0
+ * being the header. fastpath/conntrack owns layout and hash; this is the reader. */
+#ifndef LACE_FLOW_H
+#define LACE_FLOW_H
+
+#include "parse.h"
+#include "settings.h"
+#include "types.h"
+
+#define BUCKET_SLOTS 8
+
+enum {
+	MODE_GO = 0,
+	MODE_LANE = 1,
+	MODE_PASS = 2,
+};
+
+#define FLAG_REPLY 1 /* backend to client */
+
+struct slot {
+	/* First cache line: all that IPv4 needs. */
+	u32 seq;           /* odd: being written */
+	u8 overflow;       /* in the first slot of a bucket: flows at home here that live in their second bucket */
+	u8 mode;
+	u8 flags;
+	u8 pad;
+	u64 key;           /* see flow_key */
+	u32 src, dst;      /* last words */
+	u32 new_src, new_dst;
+	u32 new_ports;
+	u16 l3, l4;        /* checksum differences */
+	u32 frontend, backend;
+	u64 state;         /* last seen, bits, incarnation */
+	u16 target;
+	u16 frontend_generation, backend_generation, target_generation;
+	/* Second cache line: the other words of IPv6 addresses, and Go's own. */
+	u32 high_src[3], high_dst[3], high_new_src[3], high_new_dst[3];
+	u32 peer, packets, created, spare;
+};
+
+_Static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");
+
+/* max_entries is set by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 + BUCKET_SLOTS);
+	__type(key, u32);
+	__type(value, struct slot);
+} flows SEC(".maps");
+
+/* sport | dport << 16 | protocol << 32 | network << 40 | IPv6 << 62 | used << 63 */
+INLINE u64 flow_key(const struct packet *p, u32 network)
+{
+	return p->ports | (u64)p->protocol << 32 | (u64)(network & 0x3fffff) << 40 |
+	       (u64)p->v6 << 62 | 1ULL << 63;
+}
+
+/* One term of the keyed universal hash (NH, RFC 4418 section 5.2.2). */
+INLINE u64 nh(const u32 *k, u32 a, u32 b)
+{
+	return (u64)(u32)(a + k[0]) * (u32)(b + k[1]);
+}
+
+INLINE u64 flow_hash(const u32 *k, u64 key, const struct packet *p)
+{
+	u64 h = nh(k, key, key >> 32) + nh(k + 2, p->src[3], p->dst[3]);
+
+	if (p->v6)
+		h += nh(k + 4, p->src[0], p->src[1]) + nh(k + 6, p->src[2], p->dst[0]) +
+		     nh(k + 8, p->dst[1], p->dst[2]);
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93ULL;
+	return h ^ h >> 32;
+}
+
+INLINE int slot_matches(const struct slot *s, u64 key, const struct packet *p)
+{
+	if (READ_ONCE(s->key) != key || READ_ONCE(s->src) != p->src[3] || READ_ONCE(s->dst) != p->dst[3])
+		return 0;
+	if (!p->v6)
+		return 1;
+	return !((s->high_src[0] ^ p->src[0]) | (s->high_src[1] ^ p->src[1]) | (s->high_src[2] ^ p->src[2]) |
+		 (s->high_dst[0] ^ p->dst[0]) | (s->high_dst[1] ^ p->dst[1]) | (s->high_dst[2] ^ p->dst[2]));
+}
+
+INLINE struct slot *bucket_find(u32 bucket, u64 key, const struct packet *p)
+{
+	u32 first = 1 + bucket * BUCKET_SLOTS;
+
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < BUCKET_SLOTS; i++) {
+		u32 index = first + i;
+		struct slot *s = bpf_map_lookup_elem(&flows, &index);
+
+		if (!s)
+			return 0;
+		if (slot_matches(s, key, p))
+			return s;
+	}
+	return 0;
+}
+
+/* The slot of a packet's tuple, or 0. Nothing but the tuple was compared: a reader of the
+ * rewrite must copy it and check seq before and after. */
+INLINE struct slot *flow_find(const struct settings *s, const struct packet *p, u32 network)
+{
+	u64 key = flow_key(p, network);
+	u64 hash = flow_hash(s->flow_keys, key, p);
+	u32 first = hash & s->flow_mask, second = hash >> 32 & s->flow_mask;
+	u32 head = 1 + first * BUCKET_SLOTS;
+	struct slot *slot = bucket_find(first, key, p);
+
+	if (slot)
+		return slot;
+	slot = bpf_map_lookup_elem(&flows, &head);
+	if (!slot || !READ_ONCE(slot->overflow))
+		return 0;
+	return bucket_find(second, key, p);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The claim: which packets of a port are Lace's. The rest passes untouched. */
+#ifndef LACE_HOOK_H
+#define LACE_HOOK_H
+
+#include "claim.h"
+#include "counter.h"
+#include "flow.h"
+#include "port.h"
+#include "punt.h"
+#include "source.h"
+
+/* Given back by Go, or on its way from Go: not claimed a second time. */
+INLINE int was_here(struct __sk_buff *skb)
+{
+	if (skb->mark != MARK_SKIP_ONCE)
+		return 0;
+	skb->mark = 0;
+	return 1;
+}
+
+/* In from a pod or an uplink. */
+INLINE int ingress(struct __sk_buff *skb, u8 kind)
+{
+	const struct settings *s = settings_get();
+	const struct device *d = device_of(skb);
+	struct packet p = {};
+	struct slot *flow = 0;
+
+	if (was_here(skb))
+		return NEXT;
+	/* Tagged: the VLAN's own device meets it again without the tag. */
+	if (!s || !d || skb->vlan_present || parse(skb, &p) != PARSED)
+		return pass(skb);
+	if (p.has_ports)
+		flow = flow_find(s, &p, d->network);
+	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, d->network))
+		return pass(skb);
+	count(COUNT_CLAIMED, skb->len);
+	if (!may_send(&p, d->network, kind, d->port))
+		return drop(skb, REASON_SPOOFED_SOURCE);
+	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, client_queue(s, &p, flow), INGRESS);
+}
+
+/* Out of a pod's or an uplink's device, from the node's own stack: replies of backends
+ * that run on the node itself. */
+INLINE int egress(struct __sk_buff *skb)
+{
+	const struct settings *s = settings_get();
+	const struct device *d = device_of(skb);
+	struct packet p = {};
+	struct slot *flow;
+
+	if (was_here(skb))
+		return NEXT;
+	if (!s || !d || skb->vlan_present || parse(skb, &p) != PARSED || !p.has_ports)
+		return pass(skb);
+	flow = flow_find(s, &p, d->network);
+	if (!flow || READ_ONCE(flow->mode) == MODE_PASS)
+		return pass(skb);
+	count(COUNT_CLAIMED, skb->len);
+	return punt(skb, s, d->port, WHY_FLOW | WHY_EGRESS, client_queue(s, &p, flow), EGRESS);
+}
+
+#endif

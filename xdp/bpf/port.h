@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Ports: devices through which packets come and go, by id and by interface index. */
+#ifndef LACE_PORT_H
+#define LACE_PORT_H
+
+#include "types.h"
+
+#define HOST_PORT 1
+#define MAX_PORTS 4096
+
+/* fastpath/table.PortKind holds the same numbers. */
+enum {
+	KIND_NONE = 0,
+	KIND_HOST = 1,
+	KIND_POD = 2,
+	KIND_UPLINK = 3,
+};
+
+/* By port id, for what Go sends out. xdp/ports.go holds the same record. */
+struct port {
+	u32 ifindex;
+	u8 kind;
+	u8 pad[3];
+	u8 peer_mac[6]; /* the pod's own; zero for uplinks */
+	u8 host_mac[6]; /* what the peer sends to; these twelve bytes are an Ethernet header's addresses */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, u32);
+	__type(value, struct port);
+} ports SEC(".maps");
+
+/* By interface index, for what comes in. xdp/ports.go holds the same record. */
+struct device {
+	u32 network;
+	u16 port;
+	u8 kind;
+	u8 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, u32);
+	__type(value, struct device);
+} devices SEC(".maps");
+
+INLINE const struct device *device_of(struct __sk_buff *skb)
+{
+	u32 ifindex = skb->ifindex;
+
+	return bpf_map_lookup_elem(&devices, &ifindex);
+}
+
+#endif

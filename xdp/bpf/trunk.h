@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The Ethernet source address on the hop between lace0 and lace1 says what a frame is; the
+ * destination is always lace0's real address. fastpath/packet/trunk.go holds the same.
+ *
+ *	kernel to Go: 02:4c:50:WHY:PORT_HI:PORT_LO
+ *	Go to kernel: 02:4c:49:HOW:PORT_HI:PORT_LO
+ */
+#ifndef LACE_TRUNK_H
+#define LACE_TRUNK_H
+
+#include "types.h"
+
+#define TRUNK_0 0x02
+#define TRUNK_1 0x4c
+#define TRUNK_PUNT 0x50
+#define TRUNK_INJECT 0x49
+
+/* Why a packet was punted. */
+enum {
+	WHY_FLOW = 0, /* its tuple is in the flow table */
+	WHY_VIP = 1,  /* its destination is claimed */
+	WHY_EGRESS = 0x80, /* met on its way out of the port, not in */
+};
+
+/* What is to become of an injected packet. */
+enum {
+	HOW_DIRECT = 0, /* deliver out of the port; host: up the node's stack */
+	HOW_STACK = 1,  /* to the node's stack, as if it had come in on the port */
+	HOW_RESUME = 2, /* on out of the port, as the stack wanted */
+};
+
+/* A packet with this mark is let by once at the hook that it meets next. */
+#define MARK_SKIP_ONCE 0x1ace0001
+
+INLINE int is_trunk(const u8 *frame, u8 kind)
+{
+	return frame[6] == TRUNK_0 && frame[7] == TRUNK_1 && frame[8] == kind;
+}
+
+#endif

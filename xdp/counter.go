@@ -1,0 +1,90 @@
+package xdp
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/xdp/bpf"
+)
+
+// Indexes of the counters map behind the reasons; xdp/bpf/counter.h holds the same.
+const (
+	countClaimed  = 64
+	countPunted   = 65
+	countInjected = 66
+)
+
+const _ = uint(countClaimed - reason.Count) // reasons must fit below
+
+// Count is packets and bytes, Ethernet headers included.
+type Count struct{ Packets, Bytes uint64 }
+
+// Counters of the BPF programs since the maps were made. A packet is in Claimed when it met
+// a claim or a flow, and then either in Punted or in a reason of class drop.
+type Counters struct {
+	Reasons  [reason.Count]Count // not-claimed: left to the kernel
+	Claimed  Count
+	Punted   Count
+	Injected Count
+}
+
+// Counters reads the counters: one system call for each. Any goroutine may call it.
+func (o *Objects) Counters() (Counters, error) { return readCounters(o.bpf.Counters) }
+
+// CounterReader reads the counters that another process's programs write.
+type CounterReader struct{ m *ebpf.Map }
+
+// OpenCounters opens the counters pinned under bpffs, read-only. It fails with
+// fs.ErrNotExist when no fast path has run there.
+func OpenCounters(bpffs string) (*CounterReader, error) {
+	path := pinsUnder(bpffs).mapPath(bpf.LaceMapCounters)
+	spec, err := bpf.LoadLace()
+	if err != nil {
+		return nil, fmt.Errorf("embedded BPF object: %w", err)
+	}
+	m, err := ebpf.LoadPinnedMap(path, &ebpf.LoadPinOptions{ReadOnly: true})
+	if err != nil {
+		return nil, fmt.Errorf("counters %s: %w", path, err)
+	}
+	if m.Type() != ebpf.PerCPUArray || m.ValueSize() != spec.Maps[bpf.LaceMapCounters].ValueSize {
+		m.Close()
+		return nil, fmt.Errorf("counters %s: not written by this version of Lace; restart lace-fastpath", path)
+	}
+	return &CounterReader{m}, nil
+}
+
+// Counters reads the counters.
+func (r *CounterReader) Counters() (Counters, error) { return readCounters(r.m) }
+
+// Close lets go of the map.
+func (r *CounterReader) Close() error { return r.m.Close() }
+
+func readCounters(m *ebpf.Map) (c Counters, err error) {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return c, fmt.Errorf("counting CPUs: %w", err)
+	}
+	each := make([]Count, cpus)
+	read := func(index uint32, to *Count) {
+		if err != nil {
+			return
+		}
+		if err = m.Lookup(index, &each); err != nil {
+			err = fmt.Errorf("counter %d: %w", index, err)
+			return
+		}
+		for _, e := range each {
+			to.Packets += e.Packets
+			to.Bytes += e.Bytes
+		}
+	}
+	for r := range c.Reasons {
+		read(uint32(r), &c.Reasons[r])
+	}
+	read(countClaimed, &c.Claimed)
+	read(countPunted, &c.Punted)
+	read(countInjected, &c.Injected)
+	return c, err
+}

@@ -1,0 +1,160 @@
+package xdp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// port is struct port of xdp/bpf/port.h.
+type port struct {
+	Ifindex uint32
+	Kind    uint8
+	Pad     [3]uint8
+	PeerMAC [6]byte
+	HostMAC [6]byte
+}
+
+// device is struct device of xdp/bpf/port.h.
+type device struct {
+	Network uint32
+	Port    uint16
+	Kind    uint8
+	Pad     uint8
+}
+
+// SyncPorts makes the ports exactly these: the maps are filled, programs attached to both
+// directions of every pod and uplink, and detached from devices that are no port any more.
+// A port whose device cannot be attached to is skipped and named in the error; the others
+// work. The host port's device is the trunk's, whatever the record says.
+func (o *Objects) SyncPorts(ports []table.Port) error {
+	byID := make(map[uint32]port, len(ports))
+	byDevice := make(map[uint32]device, len(ports))
+	s := o.settings
+	var errs []error
+	for i := range ports {
+		p := &ports[i]
+		if err := checkPort(p, byID, byDevice); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		byID[uint32(p.ID)] = port{Ifindex: p.Ifindex, Kind: uint8(p.Kind), PeerMAC: p.PeerMAC, HostMAC: p.HostMAC}
+		if p.Kind == table.PortHost {
+			s.HostNetwork = uint32(p.Network)
+			continue
+		}
+		byDevice[p.Ifindex] = device{Network: uint32(p.Network), Port: p.ID, Kind: uint8(p.Kind)}
+	}
+	// A device that is no port any more passes everything before its id can mean another.
+	errs = append(errs, o.devices.trim(byDevice), o.set(s), o.ports.put(byID), o.devices.put(byDevice), o.ports.trim(byID))
+	errs = append(errs, o.syncHooks(ports, byDevice)...)
+	return errors.Join(errs...)
+}
+
+// checkPort refuses a record that would make the maps contradict themselves.
+func checkPort(p *table.Port, byID map[uint32]port, byDevice map[uint32]device) error {
+	_, twice := byID[uint32(p.ID)]
+	other, taken := byDevice[p.Ifindex]
+	switch {
+	case p.ID == 0 || p.ID >= table.MaxPorts:
+		return fmt.Errorf("port %d: ids go from 1 to %d", p.ID, table.MaxPorts-1)
+	case twice:
+		return fmt.Errorf("port %d is there twice", p.ID)
+	case p.Kind < table.PortHost || p.Kind > table.PortUplink:
+		return fmt.Errorf("port %d: kind %d is unknown", p.ID, p.Kind)
+	case (p.ID == table.HostPort) != (p.Kind == table.PortHost):
+		return fmt.Errorf("port %d has kind %d: port %d, and no other, is the host", p.ID, p.Kind, table.HostPort)
+	case p.Kind == table.PortHost:
+		return nil
+	case p.Ifindex == 0:
+		return fmt.Errorf("port %d has no device", p.ID)
+	case taken:
+		return fmt.Errorf("ports %d and %d share device %d", other.Port, p.ID, p.Ifindex)
+	}
+	return nil
+}
+
+// syncHooks attaches what is new before it detaches what is old.
+func (o *Objects) syncHooks(ports []table.Port, byDevice map[uint32]device) (errs []error) {
+	wanted := map[string]bool{}
+	for i := range ports {
+		p := &ports[i]
+		if byDevice[p.Ifindex].Port != p.ID || p.Kind == table.PortHost {
+			continue // the host, or refused
+		}
+		for _, h := range o.portHooks(p) {
+			wanted[h.name] = true
+		}
+		if err := o.attachPort(p); err != nil {
+			errs = append(errs, fmt.Errorf("port %d (%s): %w", p.ID, name(p), err))
+		}
+	}
+	pinned, err := o.pins.links()
+	if err != nil {
+		return append(errs, err)
+	}
+	for _, n := range pinned {
+		if wanted[n] || slices.Contains(trunkLinks, n) {
+			continue
+		}
+		if err := o.detach(n); err != nil {
+			errs = append(errs, fmt.Errorf("detaching %s: %w", n, err))
+		}
+	}
+	return errs
+}
+
+func (o *Objects) attachPort(p *table.Port) error {
+	hooks := o.portHooks(p)
+	if o.links[hooks[0].name] == nil { // not attached by this process yet
+		if err := o.checkDevice(p); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, h := range hooks {
+		errs = append(errs, o.attachTCX(h))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Objects) portHooks(p *table.Port) [2]hook {
+	in := o.bpf.FromPod
+	if p.Kind == table.PortUplink {
+		in = o.bpf.FromUplink
+	}
+	// Dots are not allowed in the names of pins; the index keeps them apart.
+	prefix := fmt.Sprintf("%d-%s", p.Ifindex, strings.ReplaceAll(name(p), ".", "_"))
+	return [2]hook{
+		{prefix + "-in", int(p.Ifindex), in, ebpf.AttachTCXIngress},
+		{prefix + "-out", int(p.Ifindex), o.bpf.ToPort, ebpf.AttachTCXEgress},
+	}
+}
+
+// checkDevice looks at a device before programs that expect Ethernet are attached.
+func (o *Objects) checkDevice(p *table.Port) error {
+	l, err := netlink.LinkByIndex(int(p.Ifindex))
+	if err != nil {
+		return fmt.Errorf("device %d: %w", p.Ifindex, err)
+	}
+	if kind := l.Attrs().EncapType; kind != "ether" {
+		return fmt.Errorf("device %s is of type %s; only Ethernet devices can be ports", l.Attrs().Name, kind)
+	}
+	if mtu := uint32(l.Attrs().MTU); o.settings.MTU != 0 && mtu > o.settings.MTU && !o.warned[p.Ifindex] {
+		o.warned[p.Ifindex] = true
+		o.log.Warn("packets to Services that are longer than the trunk's MTU are dropped (too-big)",
+			"device", l.Attrs().Name, "mtu", mtu, "trunk_mtu", o.settings.MTU, "largest_trunk_mtu", MaxTrunkMTU)
+	}
+	return nil
+}
+
+func name(p *table.Port) string {
+	n, _, _ := strings.Cut(string(p.Name[:]), "\x00")
+	return n
+}
