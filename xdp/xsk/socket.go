@@ -98,6 +98,9 @@ func Open(u *Umem, c Config) (*Socket, error) {
 
 // complete sets defaults and checks.
 func (c *Config) complete() error {
+	if c.Device == "" {
+		return fmt.Errorf("xsk: open queue %d: no device named: set Config.Device", c.Queue)
+	}
 	if c.Queue < 0 {
 		return fmt.Errorf("xsk: %s queue %d: %w: queues count from 0", c.Device, c.Queue, ErrQueue)
 	}

@@ -3,11 +3,11 @@ package xsk
 // KernelStats are the kernel's counters of a socket (XDP_STATISTICS of linux/if_xdp.h),
 // since the socket was opened.
 type KernelStats struct {
-	Dropped           uint64 // frames lost for other reasons than below, above all longer than Umem.MaxFrame
+	Dropped           uint64 // frames lost because they were longer than Umem.MaxFrame, or had no chunk (FillRingEmpty)
 	InvalidFill       uint64 // entries of the fill ring that the kernel refused
 	InvalidTransmit   uint64 // entries of the TX ring that the kernel refused
 	ReceiveRingFull   uint64 // frames lost because the owner did not Receive in time
-	FillRingEmpty     uint64 // times that no chunk was there for a frame: the owner did not Refill in time
+	FillRingEmpty     uint64 // frames for which no chunk was there: the owner did not Refill in time
 	TransmitRingEmpty uint64 // times that the kernel looked for frames to send and found none
 }
 

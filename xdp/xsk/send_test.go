@@ -1,0 +1,165 @@
+package xsk
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// long makes the tests with a clock in them run for their full time.
+func long() bool { return os.Getenv("LACE_LONG_TESTS") == "1" }
+
+// stall is the gap between two frames from which on a sender counts as stalled.
+const stall = 100 * time.Millisecond
+
+// sendAll sends total numbered frames as fast as the ring takes them and returns when all
+// have left. On the way it checks what must always hold: as long as frames are missing, the
+// ring moves.
+func sendAll(t *testing.T, s *Socket, total uint64) {
+	t.Helper()
+	batch := make([]Frame, 64)
+	var sent uint64
+	moved := time.Now()
+	for sent < total || s.Pending() > 0 {
+		n := makeFrames(s.umem, batch[:min(uint64(len(batch)), total-sent)], sent)
+		took, err := s.Transmit(batch[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.umem.Release(batch[took:n]); err != nil {
+			t.Fatal(err)
+		}
+		sent += uint64(took)
+		if err := s.Kick(); err != nil {
+			t.Fatal(err)
+		}
+		if s.Complete(); took > 0 || s.Pending() == 0 {
+			moved = time.Now()
+		}
+		if time.Since(moved) > 5*time.Second {
+			t.Fatalf("sender stands still after %d of %d frames, %d pending: %+v", sent, total, s.Pending(), s.stats)
+		}
+	}
+	await(t, time.Second, "every frame was completed", func() bool { s.Complete(); return s.sending == 0 })
+}
+
+// waited is how long the calling thread has stood in the queue for a processor since it
+// began: a gap that the machine made and not the sender. 0 where the kernel does not say.
+func waited() time.Duration {
+	b, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		return 0
+	}
+	var ran, queued int64
+	if _, err := fmt.Sscan(string(b), &ran, &queued); err != nil {
+		return 0
+	}
+	return time.Duration(queued)
+}
+
+// TestSenderNeverStalls: of a burst, and of frames sent one by one, all arrive and none
+// waits long. What the machine took from the sender is allowed for (in a burst the time
+// without a processor, else the longest time between two sends), and a gap counts when it
+// shows in each of three attempts. Set LACE_LONG_TESTS=1 for ten million frames, and for
+// ten a second.
+func TestSenderNeverStalls(t *testing.T) {
+	total, few, every := uint64(1_000_000), uint64(50), 20*time.Millisecond
+	if testing.Short() {
+		total = 100_000
+	}
+	if long() {
+		total, few, every = 10_000_000, 100, 100*time.Millisecond
+	}
+	burst := func(t *testing.T, s *Socket) (uint64, time.Duration) {
+		before := waited()
+		sendAll(t, s, total)
+		return total, waited() - before
+	}
+	slow := func(t *testing.T, s *Socket) (uint64, time.Duration) {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		var pause time.Duration
+		last := time.Now()
+		for i := range few {
+			<-tick.C
+			pause, last = max(pause, time.Since(last)), time.Now()
+			send(t, s, i)
+		}
+		return few, pause
+	}
+	t.Run("a burst at full speed", func(t *testing.T) { neverStalls(t, burst) })
+	t.Run("single frames far apart", func(t *testing.T) { neverStalls(t, slow) })
+}
+
+// neverStalls runs send, which returns how many frames it sent and which gap between them
+// was not the rings' doing, and compares with what arrived.
+func neverStalls(t *testing.T, send func(*testing.T, *Socket) (uint64, time.Duration)) {
+	sp := newSpace(t)
+	veth{nearName: "a", farName: "b", near: sp, far: sp}.up(t)
+	arrivals := sp.count("b")
+	u := newUmem(t, UmemConfig{Frames: 4096})
+	s := sp.open(u, Config{Device: "a"})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var gap, allowed time.Duration
+	for range 3 {
+		arrivals.reset()
+		before, began := s.stats.DeviceDrops, time.Now()
+		sent, excused := send(t, s)
+		took := time.Since(began)
+		dropped := s.stats.DeviceDrops - before
+		await(t, time.Second, "all frames arrived", func() bool { return arrivals.arrived()+dropped >= sent })
+		var count uint64
+		count, gap = arrivals.read()
+		allowed = excused + stall
+		t.Logf("%d sent, %d arrived, %d dropped by the device and counted, longest gap %v of %v allowed, %v per frame",
+			sent, count, dropped, gap, allowed, took/time.Duration(sent))
+		if count != sent || dropped != 0 {
+			t.Errorf("%d of %d frames arrived, the device dropped %d: want all", count, sent, dropped)
+		}
+		if gap <= allowed {
+			break
+		}
+	}
+	if gap > allowed {
+		t.Errorf("three times in a row a gap between frames, now of %v: want at most %v", gap, allowed)
+	}
+	conserved(t, u)
+}
+
+// TestOneFrameLeavesAtOnce: one frame and then nothing. It leaves with Kick, and with Wait
+// when Kick was forgotten.
+func TestOneFrameLeavesAtOnce(t *testing.T) {
+	sp := newSpace(t)
+	veth{nearName: "a", farName: "b", near: sp, far: sp}.up(t)
+	arrivals := sp.count("b")
+	u := newUmem(t, UmemConfig{Frames: 64})
+	s := sp.open(u, Config{Device: "a"})
+	cases := []struct {
+		name  string
+		leave func() error
+	}{
+		{"by Kick", s.Kick},
+		{"by Wait without a Kick", func() error { _, err := s.Wait(time.Millisecond); return err }},
+	}
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var one [1]Frame
+			makeFrames(u, one[:], uint64(i))
+			if _, err := s.Transmit(one[:]); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Pending(); got != 1 {
+				t.Fatalf("%d frames pending before the kernel was called: want 1", got)
+			}
+			if err := c.leave(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, stall, "the frame arrived", func() bool { return arrivals.arrived() == uint64(i)+1 })
+			await(t, stall, "its chunk came back", func() bool { s.Complete(); return u.Free() == u.Frames() })
+			conserved(t, u)
+		})
+	}
+}
