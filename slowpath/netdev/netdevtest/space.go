@@ -35,7 +35,7 @@ func New(t testing.TB) *Space {
 	testenv.Privileged(t)
 	s := &Space{t: t, jobs: make(chan func())}
 	ready := make(chan error)
-	go s.live(ready)
+	go s.live(s.jobs, ready)
 	if err := <-ready; err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func New(t testing.TB) *Space {
 }
 
 // live is the thread inside; it ends with the namespace.
-func (s *Space) live(ready chan<- error) {
+func (s *Space) live(jobs <-chan func(), ready chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread dies with the goroutine
 	var err error
 	if s.ns, err = netns.New(); err == nil {
@@ -55,7 +55,7 @@ func (s *Space) live(ready chan<- error) {
 	if err != nil {
 		return
 	}
-	for f := range s.jobs {
+	for f := range jobs {
 		f()
 	}
 }
