@@ -62,7 +62,7 @@ func count(c *Contents, spans int) (n counts, err error) {
 	}
 	return counts{
 		sectionPorts:         uint32(len(c.Ports)),
-		sectionPortIndex:     MaxPorts,
+		sectionPortIndex:     portEntries(c.Ports),
 		sectionFrontends:     uint32(len(c.Frontends)),
 		sectionFrontendIndex: slotsFor(len(c.Frontends)),
 		sectionFrontendIDs:   slotsFor(len(c.Frontends)),
@@ -75,6 +75,14 @@ func count(c *Contents, spans int) (n counts, err error) {
 		sectionRoutes:        uint32(len(c.Routes)),
 		sectionSpans:         uint32(spans),
 	}, nil
+}
+
+// portEntries is the length of the index of ports: up to the largest id.
+func portEntries(ports []Port) (n uint32) {
+	for i := range ports {
+		n = max(n, uint32(ports[i].ID)+1)
+	}
+	return n
 }
 
 // buffer is dst cut or replaced to size bytes, all zero and aligned.

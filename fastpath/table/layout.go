@@ -15,7 +15,7 @@ var magic = [8]byte{'L', 'A', 'C', 'E', 'S', 'N', 'A', 'P'}
 // Sections of the file, in file order.
 const (
 	sectionPorts         = iota
-	sectionPortIndex     // position+1 by port id, 0 is none
+	sectionPortIndex     // position+1 by port id up to the largest, 0 is none
 	sectionFrontends     //
 	sectionFrontendIndex // index by network, address, protocol and port
 	sectionFrontendIDs   // index by id

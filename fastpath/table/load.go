@@ -117,8 +117,8 @@ func (s *Snapshot) checkIndexes() error {
 }
 
 func (s *Snapshot) checkPortIndex() error {
-	if len(s.portIndex) != MaxPorts {
-		return fmt.Errorf("%d entries, want %d", len(s.portIndex), MaxPorts)
+	if want := portEntries(s.ports); len(s.portIndex) != int(want) {
+		return fmt.Errorf("%d entries, want %d", len(s.portIndex), want)
 	}
 	used := 0
 	for id, n := range s.portIndex {

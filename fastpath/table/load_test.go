@@ -102,9 +102,6 @@ func TestEveryByteUnderAValidChecksum(t *testing.T) {
 	good := encode(t, small())
 	taken := 0
 	for i := range good {
-		if i > table.SectionOffset(good, table.SectionPortIndex)+16 && i < table.SectionOffset(good, table.SectionFrontends)-16 {
-			continue // the empty middle of the port index, all alike
-		}
 		for _, x := range []byte{1, 0x80, 0xff} {
 			b := append([]byte(nil), good...)
 			b[i] ^= x
