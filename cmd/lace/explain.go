@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lace-cni.io/lace/cmd/lace/screen"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+)
+
+// newExplain asks what would become of a packet.
+func newExplain() *cobra.Command {
+	n := &node{}
+	var format screen.Format
+	var from, to string
+	cmd := &cobra.Command{
+		Use:   "explain --from POD|IP|host --to IP:PORT/PROTO",
+		Short: "Say step by step what becomes of a packet, and why",
+		Long: "explain sends a made-up packet through the production pipeline of the node, on its\n" +
+			"present tables. Nothing leaves the node and no flow is registered. The backend is\n" +
+			"chosen at random each time, as for a real connection.",
+		Example: "  lace explain --from shopper --to 10.96.0.10:80/tcp\n" +
+			"  lace explain --from 172.30.0.100 --to '[fd00:10:96::10]:80/udp'",
+		Args: cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			c := n.client()
+			defer c.Close()
+			e, err := c.Explain(cmd.Context(), from, to)
+			if err != nil {
+				return err
+			}
+			if format.ForPrograms() {
+				return screen.Encode(cmd.OutOrStdout(), format, e)
+			}
+			return writeExplanation(cmd.OutOrStdout(), format, e)
+		}),
+	}
+	n.flag(cmd)
+	formatFlag(cmd, &format)
+	cmd.Flags().StringVar(&from, "from", "", "pod (name or namespace/name), address, or host")
+	cmd.Flags().StringVar(&to, "to", "", "destination: address:port/protocol")
+	cmd.MarkFlagRequired("from")
+	cmd.MarkFlagRequired("to")
+	return cmd
+}
+
+var stepColumns = []screen.Column[api.Step]{
+	{Title: "STEP", Value: func(s api.Step) string { return s.Stage }},
+	{Title: "WHAT", Value: func(s api.Step) string { return s.Text }},
+}
+
+// writeExplanation writes question, steps, verdict, and flows that are there already:
+// those keep their backend whatever the steps say.
+func writeExplanation(w io.Writer, f screen.Format, e api.Explanation) error {
+	fmt.Fprintf(w, "%s to %s, as %s on %s, tables of generation %d\n\n", e.From, e.To, e.Source, e.Port, e.Generation)
+	if err := screen.WriteTable(w, f, stepColumns, e.Steps); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s: %s. %s.\n", e.Verdict, e.Reason, strings.TrimSuffix(e.Help, "."))
+	if e.Backend != "" {
+		fmt.Fprintf(w, "backend this time: %s\n", strings.TrimSpace(e.Pod+" "+e.Backend))
+	}
+	if len(e.Live) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nregistered flows between the two, which keep their backend:\n")
+	return screen.WriteTable(w, f, flowColumns, e.Live)
+}

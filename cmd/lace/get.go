@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"lace-cni.io/lace/cmd/lace/screen"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+)
+
+// newGet lists what a node has.
+func newGet() *cobra.Command {
+	n := &node{}
+	get := &cobra.Command{
+		Use:   "get",
+		Short: "List what the node's Lace has",
+		Args:  noCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	n.flag(get)
+	get.AddCommand(
+		newGetServices(n),
+		listing(n, "backends", "Endpoints of every Service port, and whether new connections go there", backendColumns, (*api.Client).Backends),
+		newGetFlows(n),
+		listing(n, "drops", "Packets dropped or refused, by reason", dropColumns, (*api.Client).Drops),
+		listing(n, "ports", "Devices through which packets of Services come and go", portColumns, (*api.Client).Ports),
+		listing(n, "problems", "What could not be honoured, and what to do", problemColumns, (*api.Client).Problems),
+	)
+	return get
+}
+
+// asks is a question with a list as answer.
+type asks[T any] func(*api.Client, context.Context) (api.List[T], error)
+
+// listing is a command that shows the answer to one question.
+func listing[T any](n *node, name, short string, columns []screen.Column[T], ask asks[T]) *cobra.Command {
+	var format screen.Format
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			c := n.client()
+			defer c.Close()
+			list, err := ask(c, cmd.Context())
+			if err != nil {
+				return err
+			}
+			return show(cmd, format, columns, list, list.Items, name)
+		}),
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+// show writes a list: to programs as the agent gave it, to people as lines. People are
+// told when there is nothing, or not everything.
+func show[T, L any](cmd *cobra.Command, f screen.Format, columns []screen.Column[L], list api.List[T], lines []L, name string) error {
+	if f.ForPrograms() {
+		return screen.Encode(cmd.OutOrStdout(), f, list)
+	}
+	if len(lines) == 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No %s.\n", name)
+		return nil
+	}
+	if err := screen.WriteTable(cmd.OutOrStdout(), f, columns, lines); err != nil {
+		return err
+	}
+	if list.Truncated {
+		fmt.Fprintf(cmd.ErrOrStderr(), "There are more %s than these %d.\n", name, len(lines))
+	}
+	return nil
+}
+
+// newGetServices lists Services, a line for each of their ports.
+func newGetServices(n *node) *cobra.Command {
+	var format screen.Format
+	cmd := &cobra.Command{
+		Use:   "services",
+		Short: "Services as resolved for this node",
+		Args:  cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			c := n.client()
+			defer c.Close()
+			list, err := c.Services(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return show(cmd, format, serviceColumns, list, servicePorts(list.Items), "services")
+		}),
+	}
+	formatFlag(cmd, &format)
+	return cmd
+}
+
+// newGetFlows lists flows, of which there may be very many.
+func newGetFlows(n *node) *cobra.Command {
+	limit := api.DefaultFlows
+	cmd := listing(n, "flows", "Registered connections", flowColumns,
+		func(c *api.Client, ctx context.Context) (api.List[api.Flow], error) { return c.Flows(ctx, limit) })
+	cmd.Flags().IntVar(&limit, "limit", limit, fmt.Sprintf("most flows to list, 1 to %d", api.MaxFlows))
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if limit < 1 || limit > api.MaxFlows {
+			return fmt.Errorf("--limit %d: say 1 to %d", limit, api.MaxFlows)
+		}
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+)
+
+func TestMain(m *testing.M) {
+	lab.Main()
+	os.Exit(m.Run())
+}
+
+var (
+	endpoint = api.Endpoint{Address: "10.244.1.11", Port: 8080, Pod: "default/web-1", Ready: true, Serving: true, Local: true}
+	webFlow  = api.Flow{
+		Protocol: "TCP", Client: "10.244.1.13:40000", Frontend: "10.96.0.10:80", Backend: "10.244.1.11:8080",
+		Service: "default/web", Pod: "default/web-1", State: "established", Mode: "go", Idle: 1.25,
+	}
+	explained = api.Explanation{
+		From: "shopper", To: "10.96.0.10:80/tcp", Source: "10.244.1.13:40001", Port: "veth-shopper", Generation: 9,
+		Steps:   []api.Step{{Stage: "parse", Text: "IPv4 TCP"}, {Stage: "choose", Text: "1 of 3"}},
+		Verdict: "forward", Reason: "new-flow", Help: "First packet of a flow; a backend was chosen",
+		Backend: "10.244.1.11:8080", Pod: "default/web-1", Live: []api.Flow{webFlow},
+	}
+)
+
+// answers are what the pretended agent says.
+var answers = map[string]any{
+	api.PathServices: api.List[api.Service]{Items: []api.Service{{
+		Namespace: "default", Name: "web", InternalPolicy: "Cluster", ExternalPolicy: "Local",
+		Ports: []api.ServicePort{{
+			Name: "http", Protocol: "TCP", Port: 80,
+			Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80}, {Kind: "ClusterIP", Address: "fd00:10:96::10", Port: 80}},
+			Families: []api.Family{
+				{Family: "IPv4", Internal: api.Choice{Tier: "all", Endpoints: []api.Endpoint{endpoint}, Excluded: []api.Exclusion{{Endpoint: endpoint, Reason: "not ready"}}}},
+				{Family: "IPv6", Internal: api.Choice{Tier: "none"}},
+			},
+		}},
+	}}},
+	api.PathBackends: api.List[api.Backend]{Items: []api.Backend{{
+		Namespace: "default", Service: "web", Port: "http", Protocol: "TCP", Address: "10.244.1.11", TargetPort: 8080,
+		Node: "n1", Pod: "default/web-1", Used: true, Flows: 12,
+	}}},
+	api.PathFlows:    api.List[api.Flow]{Items: []api.Flow{webFlow}, Truncated: true},
+	api.PathDrops:    api.List[api.Drop]{Items: []api.Drop{{Reason: "unknown-port", Class: "answer", Where: "go", Packets: 7, Bytes: 420, Help: "The VIP has no such port"}}},
+	api.PathPorts:    api.List[api.Port]{Items: []api.Port{{ID: 2, Kind: "pod", Device: "veth-web-1", MTU: 1500, Addresses: []string{"10.244.1.11", "fd00:10:244:1::11"}, PeerMAC: "02:00:00:00:00:01"}}},
+	api.PathProblems: api.List[api.Problem]{},
+	api.PathExplain:  explained,
+}
+
+// agent starts a pretended agent and returns its state directory.
+func agent(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "lace-cli-") // a short path: socket names are limited
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "agent.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("from") == "nobody" {
+			w.WriteHeader(http.StatusNotFound)
+			json.NewEncoder(w).Encode(api.Error{Message: "no pod nobody on this node"})
+			return
+		}
+		if strings.HasSuffix(r.URL.Query().Get("to"), "/icmp") {
+			w.WriteHeader(http.StatusBadRequest)
+			json.NewEncoder(w).Encode(api.Error{Message: "to: protocol icmp: say tcp, udp or sctp"})
+			return
+		}
+		json.NewEncoder(w).Encode(answers[r.URL.Path])
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return dir
+}
+
+// Each command line ends with the exit code, the output and the message that it deserves.
+func TestCommandLines(t *testing.T) {
+	dir := agent(t)
+	cases := []struct {
+		name string
+		args []string
+		code int
+		out  []string // parts of what programs and people read
+		errs string   // part of the message; empty: there must be none
+	}{
+		{"no command at all shows the help", nil, 0, []string{"Available Commands", "explain"}, ""},
+		{"services are listed by port, families side by side", []string{"get", "services"}, 0,
+			[]string{"NAMESPACE", "http:80/TCP", "10.96.0.10,fd00:10:96::10", "1/2,0/0", "all,none"}, ""},
+		{"wide adds policies", []string{"get", "services", "-o", "wide"}, 0, []string{"INTERNAL", "Cluster", "Local"}, ""},
+		{"programs get the agent's own fields", []string{"get", "services", "-o", "json"}, 0, []string{`"internalTrafficPolicy": "Cluster"`}, ""},
+		{"YAML has the same fields", []string{"get", "services", "-o", "yaml"}, 0, []string{"internalTrafficPolicy: Cluster"}, ""},
+		{"backends", []string{"get", "backends"}, 0, []string{"default/web-1", "8080", "12", "true"}, ""},
+		{"flows, and a word that there are more", []string{"get", "flows"}, 0, []string{"10.244.1.13:40000", "established", "1.3s"}, "more flows than these 1"},
+		{"drops", []string{"get", "drops"}, 0, []string{"unknown-port", "7", "420"}, ""},
+		{"drops with their meaning", []string{"get", "drops", "-o", "wide"}, 0, []string{"The VIP has no such port"}, ""},
+		{"ports", []string{"get", "ports"}, 0, []string{"veth-web-1", "10.244.1.11,fd00:10:244:1::11"}, ""},
+		{"an empty list is no error", []string{"get", "problems"}, 0, nil, "No problems."},
+		{"an empty list for programs is a list", []string{"get", "problems", "-o", "json"}, 0, []string{`"items"`}, ""},
+		{"explain tells steps, verdict and live flows", []string{"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp"}, 0,
+			[]string{"generation 9", "choose", "1 of 3", "forward: new-flow.", "default/web-1 10.244.1.11:8080", "keep their backend", "10.244.1.13:40000"}, ""},
+		{"explain for programs", []string{"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp", "-o", "json"}, 0, []string{`"reason": "new-flow"`}, ""},
+		{"a pod that the node does not have is a failure", []string{"explain", "--from", "nobody", "--to", "10.96.0.10:80/tcp"}, 1, nil, "no pod nobody"},
+		{"a destination that makes no sense is a mistake", []string{"explain", "--from", "shopper", "--to", "1.2.3.4/icmp"}, 2, nil, "say tcp, udp or sctp"},
+		{"explain without destination is a mistake", []string{"explain", "--from", "shopper"}, 2, nil, `"to" not set`},
+		{"an unknown command is a mistake", []string{"got"}, 2, nil, "no such command: lace got"},
+		{"an unknown list is a mistake", []string{"get", "pods"}, 2, nil, "no such command: lace get pods"},
+		{"an unknown format names the known ones", []string{"get", "ports", "-o", "xml"}, 2, nil, "table, wide, json, yaml"},
+		{"an unknown flag is a mistake", []string{"get", "ports", "--colour"}, 2, nil, "--colour"},
+		{"a limit out of range is a mistake", []string{"get", "flows", "--limit", "0"}, 2, nil, "1 to 100000"},
+		{"a word too many is a mistake", []string{"version", "now"}, 2, nil, `"now"`},
+		{"version", []string{"version", "-o", "json"}, 0, []string{`"snapshotLayout": 1`}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			args := c.args
+			if len(args) > 0 && (args[0] == "get" || args[0] == "explain") {
+				args = append(args, "--state-dir", dir)
+			}
+			var out, errs strings.Builder
+			if code := run(t.Context(), args, &out, &errs); code != c.code {
+				t.Errorf("exit code %d, want %d; %s", code, c.code, errs.String())
+			}
+			for _, part := range c.out {
+				if !strings.Contains(out.String(), part) {
+					t.Errorf("output has no %q:\n%s", part, out.String())
+				}
+			}
+			if c.errs == "" && errs.Len() > 0 || !strings.Contains(errs.String(), c.errs) {
+				t.Errorf("message %q, want one with %q", errs.String(), c.errs)
+			}
+		})
+	}
+}
+
+// Without an agent, the message says where it was looked for and what to do, and the exit
+// code is that of a failure.
+func TestNoAgent(t *testing.T) {
+	var out, errs strings.Builder
+	code := run(t.Context(), []string{"get", "services", "--state-dir", "/nowhere"}, &out, &errs)
+	if code != 1 || !strings.Contains(errs.String(), "/nowhere/agent.sock") || !strings.Contains(errs.String(), "lace-agent") {
+		t.Errorf("exit code %d, message %q", code, errs.String())
+	}
+}
+
+// check works on any machine, and its exit code is that of its worst finding.
+func TestCheckRunsAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	var out, errs strings.Builder
+	code := run(t.Context(), []string{"check", "--state-dir", dir, "--bpffs", dir, "-o", "json"}, &out, &errs)
+	var list api.List[struct{ Verdict, Check, Found, Do string }]
+	if err := json.Unmarshal([]byte(out.String()), &list); err != nil {
+		t.Fatalf("%v in %s", err, out.String())
+	}
+	found := false
+	for _, f := range list.Items {
+		found = found || f.Check == "bpf file system" && f.Verdict == "fail" && strings.Contains(f.Do, dir)
+	}
+	if code != 1 || !found || errs.Len() > 0 {
+		t.Errorf("exit code %d, message %q, findings %+v; want a failure for the folder that is no BPF file system", code, errs.String(), list.Items)
+	}
+	out.Reset()
+	run(t.Context(), []string{"check", "--state-dir", dir, "--bpffs", dir}, &out, &errs)
+	if !strings.Contains(out.String(), "→ mount -t bpf bpf "+dir) {
+		t.Errorf("no advice in\n%s", out.String())
+	}
+}

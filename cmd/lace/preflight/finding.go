@@ -1,0 +1,32 @@
+package preflight
+
+// Verdict about one thing.
+type Verdict string
+
+const (
+	OK   Verdict = "ok"
+	Warn Verdict = "warn" // Lace runs, but not as well as it could, or something is unknown
+	Fail Verdict = "fail" // Lace does not run, or runs wrong
+)
+
+// Finding is one verdict, what it rests on, and what to do about it.
+type Finding struct {
+	Verdict Verdict `json:"verdict"`
+	Check   string  `json:"check"`
+	Found   string  `json:"found"`
+	Do      string  `json:"do,omitempty"`
+}
+
+func ok(check, found string) Finding       { return Finding{OK, check, found, ""} }
+func warn(check, found, do string) Finding { return Finding{Warn, check, found, do} }
+func fail(check, found, do string) Finding { return Finding{Fail, check, found, do} }
+
+// Failed says whether any finding forbids Lace to run.
+func Failed(findings []Finding) bool {
+	for _, f := range findings {
+		if f.Verdict == Fail {
+			return true
+		}
+	}
+	return false
+}
