@@ -1,0 +1,54 @@
+package health
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Answer is the body of /healthz and /livez.
+type Answer struct {
+	LastUpdated  time.Time         `json:"lastUpdated"`
+	CurrentTime  time.Time         `json:"currentTime"`
+	NodeEligible *bool             `json:"nodeEligible,omitempty"` // /healthz only
+	Healthy      bool              `json:"healthy"`
+	Status       map[string]Family `json:"status"` // by family: IPv4 and IPv6 are published together
+}
+
+// Family is the health of one address family.
+type Family struct {
+	LastUpdated time.Time `json:"lastUpdated"`
+	Healthy     bool      `json:"healthy"`
+}
+
+// healthz answers load balancers: whether traffic may be sent to the node.
+func healthz(s State, now time.Time) Answer {
+	works := s.publishes(now) && s.applies(now)
+	a := answer(s, works, now)
+	a.NodeEligible, a.Healthy = &s.Eligible, works && s.Eligible
+	return a
+}
+
+// livez answers the kubelet: whether this agent is worth keeping.
+func livez(s State, now time.Time) Answer { return answer(s, s.publishes(now), now) }
+
+func answer(s State, works bool, now time.Time) Answer {
+	f := Family{LastUpdated: s.Updated, Healthy: works}
+	return Answer{
+		LastUpdated: s.Updated, CurrentTime: now, Healthy: works,
+		Status: map[string]Family{"IPv4": f, "IPv6": f},
+	}
+}
+
+// probe serves one of the two answers: 200 when healthy, else 503.
+func probe(state func() State, now func() time.Time, rule func(State, time.Time) Answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		a := rule(state(), now())
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !a.Healthy {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(a) // a client that went away needs no answer
+	}
+}

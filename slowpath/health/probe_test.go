@@ -1,0 +1,82 @@
+package health
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var now = time.Date(2026, 11, 29, 15, 0, 0, 0, time.UTC)
+
+func TestProbes(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	cases := []struct {
+		name    string
+		state   State
+		healthz int
+		livez   int
+	}{
+		{"before the first change both are well", State{Eligible: true}, 200, 200},
+		{"all is published and in use", State{Updated: ago(time.Hour), Eligible: true}, 200, 200},
+		{"a change waits for a minute", State{Queued: ago(60 * time.Second), Eligible: true}, 200, 200},
+		{"a change waits for longer than a minute", State{Queued: ago(61 * time.Second), Eligible: true}, 503, 503},
+		{"the fast path takes a minute to take a snapshot up", State{Updated: ago(time.Hour), Unapplied: ago(60 * time.Second), Eligible: true}, 200, 200},
+		{"the fast path is down: no traffic, but the agent is not to blame", State{Updated: ago(time.Hour), Unapplied: ago(61 * time.Second), Eligible: true}, 503, 200},
+		{"the node is being deleted or unknown: no traffic, the agent lives on", State{Updated: ago(time.Hour)}, 503, 200},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			state := func() State { return c.state }
+			for path, want := range map[string]int{"/healthz": c.healthz, "/livez": c.livez} {
+				rule := healthz
+				if path == "/livez" {
+					rule = livez
+				}
+				w := httptest.NewRecorder()
+				probe(state, func() time.Time { return now }, rule)(w, httptest.NewRequest(http.MethodGet, path, nil))
+				if w.Code != want {
+					t.Errorf("%s: %d, want %d; body %s", path, w.Code, want, w.Body)
+				}
+			}
+		})
+	}
+}
+
+func TestBodies(t *testing.T) {
+	state := func() State { return State{Updated: now.Add(-time.Second), Eligible: false} }
+	family := map[string]any{"lastUpdated": "2026-11-29T14:59:59Z", "healthy": true}
+	cases := []struct {
+		name string
+		rule func(State, time.Time) Answer
+		want map[string]any
+	}{
+		{"healthz tells load balancers about the node too", healthz, map[string]any{
+			"lastUpdated": "2026-11-29T14:59:59Z", "currentTime": "2026-11-29T15:00:00Z",
+			"nodeEligible": false, "healthy": false, "status": map[string]any{"IPv4": family, "IPv6": family},
+		}},
+		{"livez does not know of the node", livez, map[string]any{
+			"lastUpdated": "2026-11-29T14:59:59Z", "currentTime": "2026-11-29T15:00:00Z",
+			"healthy": true, "status": map[string]any{"IPv4": family, "IPv6": family},
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			probe(state, func() time.Time { return now }, c.rule)(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			var got map[string]any
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatalf("%s: %v", w.Body, err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+			if h := w.Header(); h.Get("Content-Type") != "application/json" || h.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("headers %v", h)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Bounds of both servers. Probes are small and short; whoever needs more is not one.
+const (
+	readTimeout    = 5 * time.Second
+	writeTimeout   = 10 * time.Second
+	idleTimeout    = 30 * time.Second
+	maxHeader      = 8 << 10
+	maxConnections = 256
+	shutdownTime   = 2 * time.Second
+)
+
+// Server is one HTTP server of the agent, listening already.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// NewProbes listens for /healthz and /livez at the address, usually 0.0.0.0:10256.
+// state is called for every request, from any goroutine.
+func NewProbes(addr string, state func() State, log *slog.Logger) (*Server, error) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", probe(state, time.Now, healthz))
+	mux.Handle("GET /livez", probe(state, time.Now, livez))
+	return listen("health probes", addr, mux, log)
+}
+
+// NewMetrics listens for /metrics, /healthz and /proxyMode at the address, usually
+// 127.0.0.1:10249.
+func NewMetrics(addr string, metrics http.Handler, log *slog.Logger) (*Server, error) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("GET /healthz", word("ok"))
+	mux.Handle("GET /proxyMode", word("lace"))
+	return listen("metrics", addr, mux, log)
+}
+
+func word(s string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = io.WriteString(w, s)
+	}
+}
+
+func listen(what, addr string, h http.Handler, log *slog.Logger) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s at %s: %w (is kube-proxy or another lace-agent running on this node? stop it, or choose another address)", what, addr, err)
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{
+		listener: newBounded(l, maxConnections),
+		http: &http.Server{
+			Handler:           h,
+			ReadTimeout:       readTimeout,
+			ReadHeaderTimeout: readTimeout,
+			WriteTimeout:      writeTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeader,
+			ErrorLog:          slog.NewLogLogger(log.With("server", what).Handler(), slog.LevelDebug),
+		},
+	}, nil
+}
+
+// Addr is where the server listens, with the port that the kernel chose for port 0.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Run serves until ctx ends, lets requests under way finish for a moment, and returns nil.
+func (s *Server) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		if err := s.http.Shutdown(grace); err != nil {
+			_ = s.http.Close()
+		}
+	})
+	defer stop()
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("server at %s: %w", s.Addr(), err)
+	}
+	return nil
+}
+
+// Close stops listening, for a server that is not going to run.
+func (s *Server) Close() error { return s.listener.Close() }
