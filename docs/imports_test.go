@@ -40,6 +40,7 @@ var layers = []struct {
 	{"slowpath/source", []string{"control/model", "control/resolve", "slowpath/source"}, "a source delivers objects"},
 	{"slowpath/publish", []string{"control", "slowpath/source", "fastpath/table"}, "objects in, snapshot out"},
 	{"slowpath/netdev", nil, "the kernel's links behind one interface"},
+	{"slowpath/netdev/netdevtest", []string{"slowpath/netdev", "bench/lab/testenv"}, "namespaces for tests, which are skipped where there can be none"},
 	{"slowpath/attach", []string{"control/model", "slowpath/netdev", "fastpath/table"}, "ports are derived from links; ids are seeded from the last snapshot"},
 	{"slowpath/metrics", []string{"slowpath", "control/model", "control/resolve", "fastpath/counter", "fastpath/reason", "fastpath/conntrack", "fastpath/table", "xdp"}, "collectors read the counters that the fast path writes"},
 	{"slowpath/health", []string{"control/model", "slowpath/publish"}, "health is a view of what was published"},
