@@ -42,7 +42,7 @@ func (s *Socket) takeFill() uint64 {
 	return *s.fill.entry(c, 0)
 }
 
-// complete plays the kernel: it sends one frame and puts its address into the completion
+// finishOne plays the kernel: it sends one frame and puts its address into the completion
 // ring.
 func (s *Socket) finishOne() {
 	c := s.tx.consumer.Load()
@@ -50,6 +50,7 @@ func (s *Socket) finishOne() {
 	s.finish(s.tx.entry(c, 0).Addr)
 }
 
+// finish plays the kernel: it puts an address into the completion ring.
 func (s *Socket) finish(addr uint64) {
 	p := s.completion.producer.Load()
 	*s.completion.entry(p, 0) = addr
@@ -271,20 +272,26 @@ func TestMalformedFromKernel(t *testing.T) {
 
 // TestDamagedIndexes: an index in the shared memory that cannot be is not followed.
 func TestDamagedIndexes(t *testing.T) {
-	u := newUmem(t, UmemConfig{Frames: 8})
+	u := newUmem(t, UmemConfig{Frames: 16})
 	s := offline(t, u, 4)
+	s.Refill(4)
+	batch := make([]Frame, 6)
+	makeFrames(u, batch, 0)
+	if _, err := s.Transmit(batch); err != nil {
+		t.Fatal(err)
+	}
+	conserved(t, u)
 	s.rx.producer.Store(1000)
 	s.completion.producer.Store(5)
 	s.fill.consumer.Store(7)
 	s.tx.consumer.Store(1 << 31)
-	var batch [4]Frame
-	u.Allocate(batch[:1])
-	batch[0].Len = 60
-	if n := s.Receive(batch[1:]); n != 0 {
-		t.Errorf("received %d", n)
+	taken, err := s.Transmit(batch[4:])
+	moved := []int{s.Receive(batch[:4]), s.Complete(), s.Refill(4), taken}
+	if diff := cmp.Diff([]int{0, 0, 0, 0}, moved); diff != "" || err != nil {
+		t.Errorf("frames moved by Receive, Complete, Refill, Transmit (-want +got):\n%s%v", diff, err)
 	}
-	if n := s.Complete(); n != 0 {
-		t.Errorf("completed %d", n)
+	if s.stats.Malformed != 0 {
+		t.Errorf("%d entries were read that are not there", s.stats.Malformed)
 	}
 	if err := u.Conserved(); err == nil {
 		t.Error("the check does not see the damage")

@@ -129,36 +129,45 @@ func neverStalls(t *testing.T, send func(*testing.T, *Socket) (uint64, time.Dura
 	conserved(t, u)
 }
 
-// TestOneFrameLeavesAtOnce: one frame and then nothing. It leaves with Kick, and with Wait
-// when Kick was forgotten.
-func TestOneFrameLeavesAtOnce(t *testing.T) {
+// TestFramesLeaveAtOnce: frames and then nothing. They leave with Kick, and with Wait when
+// Kick was forgotten; all of them, although the kernel takes 32 in one call.
+func TestFramesLeaveAtOnce(t *testing.T) {
+	kick := func(s *Socket) error { return s.Kick() }
+	wait := func(s *Socket) error { _, err := s.Wait(time.Millisecond); return err }
+	cases := []struct {
+		name   string
+		frames int
+		leave  func(s *Socket) error
+	}{
+		{"one by Kick", 1, kick},
+		{"one by Wait without a Kick", 1, wait},
+		{"a hundred by one Kick", 100, kick},
+		{"a hundred by one Wait without a Kick", 100, wait},
+	}
 	sp := newSpace(t)
 	veth{nearName: "a", farName: "b", near: sp, far: sp}.up(t)
 	arrivals := sp.count("b")
-	u := newUmem(t, UmemConfig{Frames: 64})
+	u := newUmem(t, UmemConfig{Frames: 128})
 	s := sp.open(u, Config{Device: "a"})
-	cases := []struct {
-		name  string
-		leave func() error
-	}{
-		{"by Kick", s.Kick},
-		{"by Wait without a Kick", func() error { _, err := s.Wait(time.Millisecond); return err }},
-	}
-	for i, c := range cases {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			var one [1]Frame
-			makeFrames(u, one[:], uint64(i))
-			if _, err := s.Transmit(one[:]); err != nil {
+			arrivals.reset()
+			batch := make([]Frame, c.frames)
+			makeFrames(u, batch, 0)
+			if _, err := s.Transmit(batch); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.Pending(); got != 1 {
-				t.Fatalf("%d frames pending before the kernel was called: want 1", got)
+			if got := s.Pending(); got != c.frames {
+				t.Fatalf("%d frames pending before the kernel was called: want %d", got, c.frames)
 			}
-			if err := c.leave(); err != nil {
+			if err := c.leave(s); err != nil {
 				t.Fatal(err)
 			}
-			await(t, stall, "the frame arrived", func() bool { return arrivals.arrived() == uint64(i)+1 })
-			await(t, stall, "its chunk came back", func() bool { s.Complete(); return u.Free() == u.Frames() })
+			if got := s.Pending(); got != 0 {
+				t.Errorf("%d frames stay behind", got)
+			}
+			await(t, stall, "all frames arrived", func() bool { return arrivals.arrived() == uint64(c.frames) })
+			await(t, stall, "their chunks came back", func() bool { s.Complete(); return u.Free() == u.Frames() })
 			conserved(t, u)
 		})
 	}

@@ -215,6 +215,20 @@ func TestMoreTransmitThanCompletion(t *testing.T) {
 	}
 }
 
+// TestSendBufferHoldsTheRing: a full TX ring of the longest frames can be in flight at once.
+func TestSendBufferHoldsTheRing(t *testing.T) {
+	sp := newSpace(t)
+	veth{nearName: "a", farName: "b", near: sp, far: sp}.up(t)
+	s := sp.open(newUmem(t, UmemConfig{Frames: 64}), Config{Device: "a", Transmit: 1024})
+	got, err := unix.GetsockoptInt(s.FD(), unix.SOL_SOCKET, unix.SO_SNDBUF)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got < 1024*2048 {
+		t.Errorf("the send buffer has %d bytes: want at least the ring's %d", got, 1024*2048)
+	}
+}
+
 // TestQueueWithoutTransmitSide: a device with more receive than transmit queues takes the
 // call to send and does nothing. This is an error, not an endless loop and not silence.
 func TestQueueWithoutTransmitSide(t *testing.T) {

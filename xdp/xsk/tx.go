@@ -6,11 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fruitless is how many calls in a row may move nothing before Kick leaves the rest to the
-// next Kick or Wait. More than one, because a call can fail for want of a completion entry
-// or of socket memory that the call itself made free.
-const fruitless = 4
-
 // Transmit puts frames that the owner holds into the TX ring and returns how many were
 // taken, which belong to the kernel from then on; the others stay with the owner. Fewer
 // than len(batch) means that the ring is full: Kick and Complete, then give the rest again.
@@ -60,38 +55,40 @@ func (s *Socket) Kick() error {
 		s.stats.KicksSuppressed++
 		return nil
 	}
-	for idle := 0; idle < fruitless; {
+	for {
 		errno := sendNothing(s.fd)
 		s.stats.Kicks++
 		left, completed := s.Pending(), s.Complete()
-		moved := left != before || completed > 0
-		switch errno {
-		case 0:
-			if left == 0 || s.mode == ModeZeroCopy {
-				return nil
-			}
-		case unix.EAGAIN:
-			s.stats.Again++
-		case unix.EBUSY:
-			// In copy mode the device dropped one frame (NET_XMIT_DROP) and the
-			// kernel has gone on to the next; it shows the new index only later.
-			s.stats.DeviceDrops++
-			moved = true
-		case unix.ENOBUFS, unix.ENOMEM:
-			s.stats.NoMemory++
-		case unix.EINTR:
-		default:
-			return s.fault("send", errno)
+		if err := s.sendResult(errno); err != nil {
+			return err
 		}
-		if left == 0 && errno != unix.EBUSY {
+		if left == 0 || s.mode == ModeZeroCopy {
 			return nil
 		}
-		if moved {
-			idle = 0
-		} else if idle++; idle == fruitless && errno == 0 {
-			return s.deaf(left)
+		// Completions count as progress: each makes room for the next call, and a frame
+		// that the device dropped shows as completed before it shows as taken.
+		if left == before && completed == 0 {
+			if errno == 0 {
+				return s.deaf(left)
+			}
+			return nil
 		}
 		before = left
+	}
+}
+
+// sendResult counts what the call to send returned. An error is one that will stay.
+func (s *Socket) sendResult(errno unix.Errno) error {
+	switch errno {
+	case 0, unix.EINTR:
+	case unix.EAGAIN:
+		s.stats.Again++
+	case unix.EBUSY:
+		s.stats.DeviceDrops++
+	case unix.ENOBUFS, unix.ENOMEM:
+		s.stats.NoMemory++
+	default:
+		return s.fault("send", errno)
 	}
 	return nil
 }
