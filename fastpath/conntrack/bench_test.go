@@ -1,17 +1,16 @@
-package conntrack_test
+package conntrack
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
-	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/packet"
 )
 
 // connection makes both directions of the n-th of many flows: clients in 10.0.0.0/8 (or
 // fd00:a::/64) through one VIP to one of 250 backends.
-func connection(n int, v6 bool, fwd, rev *conntrack.Flow) {
+func connection(n int, v6 bool, fwd, rev *Flow) {
 	client := packet.Addr4([4]byte{10, byte(n >> 30), byte(n >> 22), byte(n >> 14)})
 	vip := packet.Addr4([4]byte{10, 96, 0, 10})
 	backend := packet.Addr4([4]byte{10, 244, 1, byte(n%250 + 1)})
@@ -22,29 +21,29 @@ func connection(n int, v6 bool, fwd, rev *conntrack.Flow) {
 		}
 	}
 	port := uint16(1024 + n&0x3fff)
-	*fwd = conntrack.Flow{
-		Tuple:    conntrack.Tuple{Src: client, Dst: vip, SrcPort: port, DstPort: 53, Protocol: packet.ProtocolUDP},
-		Rewrite:  conntrack.Rewrite{Src: client, Dst: backend, SrcPort: port, DstPort: 5353},
+	*fwd = Flow{
+		Tuple:    Tuple{Src: client, Dst: vip, SrcPort: port, DstPort: 53, Protocol: packet.ProtocolUDP},
+		Rewrite:  Rewrite{Src: client, Dst: backend, SrcPort: port, DstPort: 5353},
 		Frontend: 1, Backend: uint32(n%250 + 1),
 	}
-	*rev = conntrack.Flow{
-		Tuple:    conntrack.Tuple{Src: backend, Dst: client, SrcPort: 5353, DstPort: port, Protocol: packet.ProtocolUDP},
-		Rewrite:  conntrack.Rewrite{Src: vip, Dst: client, SrcPort: 53, DstPort: port},
+	*rev = Flow{
+		Tuple:    Tuple{Src: backend, Dst: client, SrcPort: 5353, DstPort: port, Protocol: packet.ProtocolUDP},
+		Rewrite:  Rewrite{Src: vip, Dst: client, SrcPort: 53, DstPort: port},
 		Frontend: 1, Backend: uint32(n%250 + 1),
 	}
 }
 
 // filled is a table with n flows at one quarter load.
-func filled(b *testing.B, n int, v6 bool) *conntrack.Table {
+func filled(b *testing.B, n int, v6 bool) *Table {
 	b.Helper()
-	t, err := conntrack.New(n * 8)
+	t, err := New(n * 8)
 	if err != nil {
 		b.Fatal(err)
 	}
-	var fwd, rev conntrack.Flow
+	var fwd, rev Flow
 	for i := range n {
 		connection(i, v6, &fwd, &rev)
-		if r := t.Insert(&fwd, &rev, 1); r != conntrack.Inserted {
+		if r := t.Insert(&fwd, &rev, 1); r != Inserted {
 			b.Fatalf("flow %d: %v", i, r)
 		}
 	}
@@ -57,7 +56,7 @@ func BenchmarkLookup(b *testing.B) {
 		if v6 {
 			family = "IPv6"
 		}
-		for _, n := range []int{4_000, 100_000, 1_000_000} {
+		for _, n := range []int{1, 4_000, 100_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/%d", family, n), func(b *testing.B) { benchLookup(b, n, v6) })
 		}
 	}
@@ -65,8 +64,8 @@ func BenchmarkLookup(b *testing.B) {
 
 func benchLookup(b *testing.B, n int, v6 bool) {
 	t := filled(b, n, v6)
-	tuples := make([]conntrack.Tuple, n)
-	var fwd, rev conntrack.Flow
+	tuples := make([]Tuple, n)
+	var fwd, rev Flow
 	for i := range tuples {
 		connection(i, v6, &fwd, &rev)
 		tuples[i] = fwd.Tuple
@@ -88,7 +87,7 @@ func BenchmarkLookupMiss(b *testing.B) {
 	for _, n := range []int{4_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			t := filled(b, n, false)
-			var fwd, rev conntrack.Flow
+			var fwd, rev Flow
 			connection(0, false, &fwd, &rev)
 			b.ResetTimer()
 			for i := range b.N {
@@ -105,22 +104,22 @@ func BenchmarkLookupMiss(b *testing.B) {
 func BenchmarkInsert(b *testing.B) {
 	for _, slots := range []int{1 << 15, 1 << 22} {
 		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
-			t, err := conntrack.New(slots)
+			t, err := New(slots)
 			if err != nil {
 				b.Fatal(err)
 			}
 			limit := t.Cap() / 4
-			var fwd, rev conntrack.Flow
+			var fwd, rev Flow
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
 				if t.Len() >= limit {
 					b.StopTimer()
-					clear(t, b)
+					empty(t, b)
 					b.StartTimer()
 				}
 				connection(i, false, &fwd, &rev)
-				if r := t.Insert(&fwd, &rev, 1); r != conntrack.Inserted {
+				if r := t.Insert(&fwd, &rev, 1); r != Inserted {
 					b.Fatalf("flow %d: %v", i, r)
 				}
 			}
@@ -128,9 +127,9 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-func clear(t *conntrack.Table, b *testing.B) {
-	everything := func(*conntrack.Flow) bool { return true }
-	timeouts := conntrack.DefaultTimeouts()
+func empty(t *Table, b *testing.B) {
+	everything := func(*Flow) bool { return true }
+	timeouts := DefaultTimeouts()
 	t.Sweep(1, t.Cap()*2, &timeouts, everything)
 	if t.Len() != 0 {
 		b.Fatalf("%d flows are left", t.Len())
@@ -139,7 +138,7 @@ func clear(t *conntrack.Table, b *testing.B) {
 
 func BenchmarkTouch(b *testing.B) {
 	t := filled(b, 1, false)
-	var fwd, rev, f conntrack.Flow
+	var fwd, rev, f Flow
 	connection(0, false, &fwd, &rev)
 	t.Lookup(&fwd.Tuple, &f)
 	for name, step := range map[string]uint32{"same tick": 0, "new tick": 1} {
@@ -147,7 +146,7 @@ func BenchmarkTouch(b *testing.B) {
 			now := uint32(2)
 			for range b.N {
 				now += step
-				if !t.Touch(&f, conntrack.StateSeen, now) {
+				if !t.Touch(&f, StateSeen, now) {
 					b.Fatal("flow is gone")
 				}
 			}
@@ -157,7 +156,7 @@ func BenchmarkTouch(b *testing.B) {
 
 func BenchmarkSweep(b *testing.B) {
 	t := filled(b, 100_000, false)
-	timeouts := conntrack.DefaultTimeouts()
+	timeouts := DefaultTimeouts()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {

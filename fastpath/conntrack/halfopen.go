@@ -2,10 +2,11 @@ package conntrack
 
 import "sync"
 
-// queue holds the half-open TCP connections, oldest first. Those that were established
-// or ended since are found out later, a few at each new connection and each sweep, since
-// the lane tells nobody; so its length is an upper bound. Nothing here is shared with
-// BPF; Map builds it anew.
+// queue holds the half-open TCP connections, oldest first: those that were never
+// established, whether the server has not answered yet or has refused. Those established
+// or deleted since are found out later, a few at each new connection and each sweep,
+// since the lane tells nobody; so its length is an upper bound. Nothing here is shared
+// with BPF; Map builds it anew.
 type queue struct {
 	mu      sync.Mutex
 	nodes   []node // node 0 is the anchor of the ring: next is the oldest, prev the newest
@@ -31,7 +32,7 @@ const grace = 2
 // half full. Four to one new: by the time it is full, every entry was checked lately.
 const checksPerAdmission = 4
 
-func (t *Table) defaultHalfOpenMax() int { return max(t.Cap()/8, 1) }
+func (t *Table) defaultHalfOpenMax() int { return max(t.Cap()/4, 1) }
 
 // HalfOpen is the number of half-open TCP connections, or somewhat more.
 func (t *Table) HalfOpen() int {
@@ -47,7 +48,7 @@ func (t *Table) HalfOpenEvicted() uint64 {
 	return t.half.evicted
 }
 
-// SetHalfOpenMax bounds the number of half-open TCP connections; 0 stands for one eighth
+// SetHalfOpenMax bounds the number of half-open TCP connections; 0 stands for a quarter
 // of Cap. If there are more, the oldest go at once. Allocates when the bound changes.
 func (t *Table) SetHalfOpenMax(n int) {
 	if n <= 0 {
@@ -101,19 +102,15 @@ func (t *Table) admit(f *Flow, now uint32) bool {
 
 // evict deletes a connection unless it was established at the last moment.
 func (t *Table) evict(v *node) {
-	if t.take(v.slot, v.incarnation, stillHalfOpen(t, v.slot)) {
+	unopened := func(fwd, rev uint64) bool { return !opened(stateBits(fwd), stateBits(rev)) }
+	if t.take(v.slot, v.incarnation, unopened) {
 		t.half.mu.Lock()
 		t.half.evicted++
 		t.half.mu.Unlock()
 	}
 }
 
-// stillHalfOpen is a condition for take; only forward directions are in the queue.
-func stillHalfOpen(t *Table, slot uint32) func(a, b uint64) bool {
-	return func(a, b uint64) bool { return TCPState(stateBits(a), stateBits(b)) == HalfOpen }
-}
-
-// waiting reports whether the connection of n is there and half-open.
+// waiting reports whether the connection of n is there and was never established.
 func (t *Table) waiting(n *node) bool {
 	s := &t.slots[n.slot]
 	w, peer := s.state.Load(), s.peer.Load()
@@ -121,7 +118,7 @@ func (t *Table) waiting(n *node) bool {
 		return false
 	}
 	rev := stateBits(t.slots[peer].state.Load())
-	return TCPState(stateBits(w), rev) == HalfOpen && stateIncarnation(s.state.Load()) == n.incarnation
+	return !opened(stateBits(w), rev) && stateIncarnation(s.state.Load()) == n.incarnation
 }
 
 // resize empties the queue and gives it room for n.

@@ -51,7 +51,7 @@ func (t *Table) insert(p *pair, now uint32) Result {
 // admitted counts a new flow among the half-open, if it is; without room it is taken out
 // again.
 func (t *Table) admitted(fwd, rev *Flow, now uint32) Result {
-	if fwd.Protocol != packet.ProtocolTCP || TCPState(fwd.State, rev.State) != HalfOpen {
+	if fwd.Protocol != packet.ProtocolTCP || opened(fwd.State, rev.State) {
 		return Inserted
 	}
 	if !t.admit(fwd, now) {

@@ -113,15 +113,14 @@ func (t *Table) setOverflow(bucket, count uint32) {
 	}
 }
 
-// requeue enters the half-open connections found, oldest first; those above the bound
-// give way as if new ones had come.
+// requeue enters the half-open connections found, oldest first. All of them stay: how
+// many are permitted is not known before SetHalfOpenMax.
 func (t *Table) requeue(waiting []node) {
 	slices.SortStableFunc(waiting, func(a, b node) int { return cmp.Compare(int32(a.created-b.created), 0) })
-	excess := max(len(waiting)-t.half.max(), 0)
-	for i := range waiting[:excess] {
-		t.evict(&waiting[i])
+	if len(waiting) > t.half.max() {
+		t.half.resize(len(waiting))
 	}
-	for _, w := range waiting[excess:] {
+	for _, w := range waiting {
 		t.half.push(w.slot, w.incarnation, w.created)
 	}
 }

@@ -26,12 +26,18 @@ func TCPState(fwd, rev State) TCP {
 	switch {
 	case (fwd|rev)&StateRST != 0 || fins != 0:
 		return Closed
-	case fwd&StateACK == 0 || rev&(StateSYN|StateACK) == 0:
+	case !opened(fwd, rev):
 		return HalfOpen
 	case (fwd|rev)&StateFIN != 0:
 		return Closing
 	}
 	return Established
+}
+
+// opened reports whether the connection has ever been established. Unlike the state it
+// never turns back: the bits concerned are never cleared.
+func opened(fwd, rev State) bool {
+	return fwd&StateACK != 0 && rev&(StateSYN|StateACK) != 0
 }
 
 // StateOf is what a packet with these TCP flags (packet.FlagSYN and so on; 0 for other

@@ -1,0 +1,136 @@
+package conntrack
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"lace-cni.io/lace/fastpath/packet"
+)
+
+func addr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+
+// service is a VIP in one network whose clients and backends are numbered.
+type service struct {
+	network  packet.NetworkID
+	protocol uint8
+	v6       bool
+}
+
+var (
+	tcp4 = service{0, packet.ProtocolTCP, false}
+	tcp6 = service{7, packet.ProtocolTCP, true}
+	udp4 = service{0, packet.ProtocolUDP, false}
+	udp6 = service{packet.MaxNetworkID, packet.ProtocolUDP, true}
+)
+
+// connect makes both directions of client port's flow to a backend.
+func (s service) connect(client int, port uint16, backend int) (fwd, rev *Flow) {
+	c, v, b := addr(fmt.Sprintf("10.1.%d.%d", client>>8, client&255)), addr("10.96.0.1"), addr(fmt.Sprintf("10.244.0.%d", backend))
+	if s.v6 {
+		c, v, b = addr(fmt.Sprintf("fd00:1:2:3:4:5:6:%x", client)), addr("fd00:96::1"), addr(fmt.Sprintf("fd00:244:a:b:c:d:e:%x", backend))
+	}
+	fwd = &Flow{
+		Tuple:    Tuple{Src: c, Dst: v, SrcPort: port, DstPort: 80, Network: s.network, Protocol: s.protocol},
+		Rewrite:  Rewrite{Src: c, Dst: b, SrcPort: port, DstPort: 8080, L3: 0x1234, L4: 0x5678},
+		Frontend: 3, Backend: uint32(backend), Target: 5, Stamp: Stamp{1, 2, 3}, State: StateSeen,
+	}
+	rev = &Flow{
+		Tuple:    Tuple{Src: b, Dst: c, SrcPort: 8080, DstPort: port, Network: s.network, Protocol: s.protocol},
+		Rewrite:  Rewrite{Src: v, Dst: c, SrcPort: 80, DstPort: port, L3: 0x4321, L4: 0x8765},
+		Frontend: 3, Backend: uint32(backend), Target: 9, Stamp: Stamp{4, 5, 6},
+	}
+	if s.protocol == packet.ProtocolTCP {
+		fwd.State |= StateSYN
+	}
+	return fwd, rev
+}
+
+func newTestTable(t testing.TB, slots int) *Table {
+	t.Helper()
+	table, err := New(slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func mustInsert(t testing.TB, table *Table, fwd, rev *Flow, now uint32) {
+	t.Helper()
+	if r := table.Insert(fwd, rev, now); r != Inserted {
+		t.Fatalf("Insert(%v) = %v, want inserted", fwd.Tuple, r)
+	}
+}
+
+// checked fails the test when the table breaks one of its own rules.
+func checked(t testing.TB, table *Table) {
+	t.Helper()
+	if err := table.verify(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// verify looks at every slot of a table at rest.
+func (t *Table) verify() error {
+	overflow := make([]uint32, t.Buckets())
+	used, halfOpen := 0, 0
+	for n := uint32(1); int(n) < len(t.slots); n++ {
+		s := &t.slots[n]
+		if s.seq.Load()&1 != 0 {
+			return fmt.Errorf("slot %d is being written", n)
+		}
+		var im image
+		if !im.read(s) {
+			continue
+		}
+		used++
+		if !t.sound(n, &im) {
+			return fmt.Errorf("slot %d is not sound: %+v", n, im)
+		}
+		if !t.paired(n, &im) {
+			return fmt.Errorf("slot %d is not paired: %+v", n, im)
+		}
+		var f, g Flow
+		im.flow(n, &f)
+		if !t.Lookup(&f.Tuple, &g) || f != g {
+			return fmt.Errorf("slot %d holds %+v, its tuple finds %+v", n, f, g)
+		}
+		if h := t.homesOf(&im.key); bucketOf(n) != h.first {
+			overflow[h.first]++
+		}
+		if !im.reply() && f.Protocol == packet.ProtocolTCP && t.waiting(&node{slot: n, incarnation: f.incarnation}) {
+			halfOpen++
+		}
+	}
+	for b, want := range overflow {
+		if got := t.overflow(uint32(b)); got != want && got != overflowMask {
+			return fmt.Errorf("bucket %d counts %d flows elsewhere, there are %d", b, got, want)
+		}
+	}
+	if used != 2*t.Len() {
+		return fmt.Errorf("%d slots in use, Len is %d", used, t.Len())
+	}
+	return t.half.verify(halfOpen)
+}
+
+func (q *queue) verify(halfOpen int) error {
+	length, prev := 0, uint32(0)
+	for i := q.nodes[0].next; i != 0 && length <= q.max(); i = q.nodes[i].next {
+		if q.nodes[i].prev != prev {
+			return fmt.Errorf("half-open queue: entry %d points back to %d, not %d", i, q.nodes[i].prev, prev)
+		}
+		prev = i
+		length++
+	}
+	free := 0
+	for i := q.free; i != 0 && free <= q.max(); i = q.nodes[i].next {
+		free++
+	}
+	if length != q.used || length+free != q.max() || q.nodes[0].prev != prev {
+		return fmt.Errorf("half-open queue: %d entries, counted %d, %d free of %d", length, q.used, free, q.max())
+	}
+	if halfOpen > q.used {
+		return fmt.Errorf("%d flows are half-open, the queue has %d", halfOpen, q.used)
+	}
+	return nil
+}
