@@ -32,13 +32,14 @@ func (pl *Pipeline) settle(frontend *table.Frontend, as reason.Reason) reason.Re
 	if r != reason.None {
 		return r
 	}
-	t, r := pl.translate(frontend, backend)
+	t, r := pl.translate(backend)
 	if r != reason.None {
 		return r
 	}
 	pl.describe(frontend, backend)
 	switch pl.register(&t, as == reason.Repicked) {
 	case conntrack.Inserted:
+		pl.visit.trace.note("flow", "both directions are registered now")
 		if r := pl.forward(); r != reason.None {
 			return r
 		}
@@ -85,42 +86,30 @@ func (pl *Pipeline) choose(frontend *table.Frontend) (*table.Backend, reason.Rea
 //   - an outside client whose backend is on another node shows the address of this node,
 //     with a port of the range that the node's own sockets do not use, for that node
 //     would answer the client past this one.
-func (pl *Pipeline) translate(frontend *table.Frontend, backend *table.Backend) (nat.Translation, reason.Reason) {
+func (pl *Pipeline) translate(backend *table.Backend) (nat.Translation, reason.Reason) {
 	v := &pl.visit
-	p := &v.packet
-	settings := v.tables.Settings()
-	pl.ports = nat.Ports{First: settings.SourcePortFirst, Last: settings.SourcePortLast}
-	t := nat.Translation{
-		Client: conntrack.Tuple{
-			Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, DstPort: p.DstPort,
-			Network: v.in.Network, Protocol: p.Protocol,
-		},
-		Network: backend.Network, Backend: backend.Addr, BackendPort: backend.Port,
-		Source: p.Src, SourcePort: p.SrcPort,
-	}
+	t := nat.To(&v.tuple, backend.Network, backend.Addr, backend.Port)
 	v.out = v.locate(backend.Network, &backend.Addr)
 	switch {
 	case v.out == nil:
 		return t, reason.NoTarget
-	case backend.Addr == p.Src, v.out.Kind == table.PortHost && v.fromHost():
-		t.Source = frontend.Addr
+	case v.out.Kind == table.PortHost && v.fromHost():
+		t.Source = v.packet.Dst
 	case v.out.Kind == table.PortUplink && v.outside():
-		node := settings.NodeAddr6
-		if p.Family == 4 {
-			node = settings.NodeAddr4
-		}
-		if node == (packet.Addr{}) {
+		t.Source, t.SourcePort = v.nodeAddr(), 0
+		if t.Source == (packet.Addr{}) {
 			return t, reason.NoTarget
 		}
-		t.Source, t.SourcePort = node, pl.anyPort()
 	}
 	return t, v.fits()
 }
 
-// anyPort is a port of the range, each with the same probability.
-func (pl *Pipeline) anyPort() uint16 {
-	n := uint32(pl.ports.Last-pl.ports.First) + 1
-	return pl.ports.First + uint16(pl.rand.Uint32N(n))
+// nodeAddr is the node's own address of the packet's family, zero when it has none.
+func (v *visit) nodeAddr() packet.Addr {
+	if v.packet.Family == 4 {
+		return v.tables.Settings().NodeAddr4
+	}
+	return v.tables.Settings().NodeAddr6
 }
 
 // describe fills in what the flow is decided by, in both directions.
@@ -130,35 +119,36 @@ func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 	if back == nil {
 		back = v.in
 	}
-	for _, d := range []struct {
-		f      *conntrack.Flow
-		target *table.Port
-	}{{&pl.flow, v.out}, {&pl.peer, back}} {
-		d.f.Frontend, d.f.Backend, d.f.Target = frontend.ID, backend.ID, d.target.ID
-		d.f.Stamp = conntrack.Stamp{
-			Frontend: frontend.Generation, Backend: backend.Generation, Target: d.target.Generation,
-		}
-		d.f.Mode, d.f.Flags, d.f.State = conntrack.ModeGo, 0, 0
-		if v.outside() {
-			d.f.Flags = conntrack.FlagOutside
-		}
+	pl.flow = decision(frontend, backend, v.out)
+	pl.peer = decision(frontend, backend, back)
+	pl.flow.State = conntrack.StateOf(v.packet.Flags)
+	if v.outside() {
+		pl.flow.Flags, pl.peer.Flags = conntrack.FlagOutside, conntrack.FlagOutside
 	}
-	pl.flow.State = stateOf(&v.packet)
+}
+
+// decision is one direction of a flow but for what it translates.
+func decision(frontend *table.Frontend, backend *table.Backend, target *table.Port) conntrack.Flow {
+	return conntrack.Flow{
+		Frontend: frontend.ID, Backend: backend.ID, Target: target.ID,
+		Stamp: conntrack.Stamp{
+			Frontend: frontend.Generation, Backend: backend.Generation, Target: target.Generation,
+		},
+	}
 }
 
 // register enters both directions into the flow table, in place of pl.old when the flow
 // is re-picked. They are in pl.flow and pl.peer afterwards.
 func (pl *Pipeline) register(t *nat.Translation, again bool) conntrack.Result {
 	v := &pl.visit
+	settings := v.tables.Settings()
+	pl.ports.First, pl.ports.Last = settings.SourcePortFirst, settings.SourcePortLast
 	if again {
-		t.Make(&pl.flow, &pl.peer)
-		switch r := pl.flows.Replace(&pl.old, &pl.flow, &pl.peer, v.tick); r {
-		case conntrack.Clash, conntrack.Gone:
-			// The usual way below finds another source port, or whoever was faster.
-			pl.flows.Delete(&pl.old)
-		default:
+		r := pl.ports.Reopen(pl.flows, pl.rand, &pl.old, t, &pl.flow, &pl.peer, v.tick)
+		if r != conntrack.Gone {
 			return r
 		}
+		// Another worker was faster: it has re-picked the flow, or ended it.
 	}
 	return pl.ports.Open(pl.flows, pl.rand, t, &pl.flow, &pl.peer, v.tick)
 }

@@ -57,6 +57,7 @@ type visit struct {
 	how    packet.Inject
 	out    *table.Port // the port that how speaks of
 	packet packet.Packet
+	tuple  conntrack.Tuple // of the packet, once it is known to have ports
 }
 
 // Process decides about one frame that was punted. It rewrites the frame in place or

@@ -41,10 +41,11 @@ func (pl *Pipeline) reconsider(frontend *table.Frontend, backend *table.Backend)
 	return pl.restamp(frontend, backend)
 }
 
-// reopens reports whether a SYN on this flow begins a new connection.
+// reopens reports whether a SYN on this flow begins a new connection: both ends have
+// sent their FIN. A reset alone does not tell, for anybody can forge one.
 func (pl *Pipeline) reopens() bool {
 	v, f := &pl.visit, &pl.flow
-	if pl.flows.Peer(f, &pl.peer) && !v.timeouts().Reopens(f, &pl.peer, v.tick) {
+	if pl.flows.Peer(f, &pl.peer) && f.State&pl.peer.State&conntrack.StateFIN == 0 {
 		return false
 	}
 	v.trace.note("flow", "closed by both ends: the SYN opens a new one")

@@ -154,8 +154,7 @@ func endpoint(a packet.Addr, port uint16) string {
 
 func portName(p *table.Port) string {
 	kind := map[table.PortKind]string{table.PortHost: "host", table.PortPod: "pod", table.PortUplink: "uplink"}[p.Kind]
-	name := strings.TrimRight(string(p.Name[:]), "\x00")
-	return strings.TrimSpace(kind + " " + name)
+	return strings.TrimSpace(kind + " " + p.Device())
 }
 
 func protocolName(protocol uint8) string {

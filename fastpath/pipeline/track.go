@@ -16,12 +16,12 @@ const patience = 15
 func (pl *Pipeline) track() bool {
 	v := &pl.visit
 	p := &v.packet
-	k := conntrack.Tuple{
+	v.tuple = conntrack.Tuple{
 		Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, DstPort: p.DstPort,
 		Network: v.in.Network, Protocol: p.Protocol,
 	}
 	f := &pl.flow
-	if !pl.flows.Lookup(&k, f) || pl.expired(f) {
+	if !pl.flows.Lookup(&v.tuple, f) || pl.expired(f) {
 		v.trace.note("flow", "none registered")
 		return false
 	}
@@ -80,7 +80,7 @@ func (pl *Pipeline) goOn() reason.Reason {
 	if r := pl.forward(); r != reason.None {
 		return r
 	}
-	pl.flows.Touch(f, stateOf(&v.packet), v.tick)
+	pl.flows.Touch(f, conntrack.StateOf(v.packet.Flags), v.tick)
 	if f.Flags&conntrack.FlagReply != 0 {
 		return reason.Reply
 	}
@@ -106,24 +106,4 @@ func (pl *Pipeline) stale(frontend *table.Frontend, backend *table.Backend) bool
 func (v *visit) opening() bool {
 	const all = packet.FlagSYN | packet.FlagACK | packet.FlagRST | packet.FlagFIN
 	return v.packet.Protocol == packet.ProtocolTCP && v.packet.Flags&all == packet.FlagSYN
-}
-
-// stateOf is what a packet tells about the state of its direction.
-func stateOf(p *packet.Packet) conntrack.State {
-	s := conntrack.StateSeen
-	if p.Protocol != packet.ProtocolTCP {
-		return s
-	}
-	if p.Flags&packet.FlagSYN != 0 {
-		s |= conntrack.StateSYN
-	} else if p.Flags&packet.FlagACK != 0 {
-		s |= conntrack.StateACK
-	}
-	if p.Flags&packet.FlagFIN != 0 {
-		s |= conntrack.StateFIN
-	}
-	if p.Flags&packet.FlagRST != 0 {
-		s |= conntrack.StateRST
-	}
-	return s
 }
