@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"lace-cni.io/lace/slowpath/listener"
 )
 
 // Bounds of both servers. Probes are small and short; whoever needs more is not one.
@@ -63,7 +65,7 @@ func listen(what, addr string, h http.Handler, log *slog.Logger) (*Server, error
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		listener: newBounded(l, maxConnections),
+		listener: listener.Bound(l, maxConnections),
 		http: &http.Server{
 			Handler:           h,
 			ReadTimeout:       readTimeout,

@@ -101,34 +101,6 @@ func TestIdleClientsAndGarbageKeepNobodyOut(t *testing.T) {
 	}
 }
 
-func TestTheOldestConnectionMakesRoom(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBounded(l, 2)
-	defer b.Close()
-	var clients []net.Conn
-	for range 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		clients = append(clients, c)
-		if _, err := b.Accept(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_ = clients[0].SetReadDeadline(time.Now().Add(5 * time.Second))
-	if _, err := clients[0].Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("the first of three connections: %v, want end of file", err)
-	}
-	if len(b.open) != 2 {
-		t.Errorf("%d connections are held, want 2", len(b.open))
-	}
-}
-
 func TestAHeaderWithoutEndIsCutOff(t *testing.T) {
 	s, err := NewProbes("127.0.0.1:0", well, nil)
 	addr := serve(t, s, err)

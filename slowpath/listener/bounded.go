@@ -1,0 +1,77 @@
+// Package listener bounds how many connections a server of the agent holds.
+//
+// It owns the list of open connections of one listener and closes the oldest when one
+// too many comes, so that a flood of idle or slow clients never keeps a short question
+// out. It must never read or write a connection.
+//
+// Cost: one lock for each connection that comes or goes, and a walk over at most max
+// pointers when it goes.
+package listener
+
+import (
+	"net"
+	"slices"
+	"sync"
+)
+
+// Bounded is a listener with a limit. Its methods are safe for concurrent use.
+type Bounded struct {
+	net.Listener
+	max int
+
+	mu   sync.Mutex
+	open []*connection // oldest first
+}
+
+// Bound wraps a listener so that at most so many of its connections are open. The
+// connections must be closed by whoever accepts them, as net/http does.
+func Bound(l net.Listener, most int) *Bounded { return &Bounded{Listener: l, max: most} }
+
+// Accept implements net.Listener.
+func (b *Bounded) Accept() (net.Conn, error) {
+	c, err := b.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	held := &connection{Conn: c, of: b}
+	if oldest := b.add(held); oldest != nil {
+		oldest.Close()
+	}
+	return held, nil
+}
+
+// Open is the number of connections held now.
+func (b *Bounded) Open() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.open)
+}
+
+// add notes a connection and returns the one that has to make room.
+func (b *Bounded) add(c *connection) (oldest *connection) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.open) >= b.max {
+		oldest = b.open[0]
+	}
+	b.open = append(b.open, c)
+	return oldest
+}
+
+func (b *Bounded) remove(c *connection) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open = slices.DeleteFunc(b.open, func(held *connection) bool { return held == c })
+}
+
+// connection leaves the listener's list when it is closed.
+type connection struct {
+	net.Conn
+	of *Bounded
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.of.remove(c)
+	return c.Conn.Close()
+}
