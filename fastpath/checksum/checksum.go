@@ -24,7 +24,7 @@ func Put(b []byte, v uint16) { binary.LittleEndian.PutUint16(b, v) }
 
 // Add returns sum plus the one's complement sum of b, folded to 16 bits and not
 // complemented. b must begin at an even offset of what is summed; an odd last byte
-// counts as if a zero byte followed. About 40 ns for 1,500 bytes.
+// counts as if a zero byte followed. About 90 ns for 1,500 bytes.
 func Add(sum uint16, b []byte) uint16 {
 	acc, carry := uint64(sum), uint64(0)
 	for len(b) >= 32 {
