@@ -142,6 +142,20 @@ func portNameOf(id uint16) string {
 	return fmt.Sprint(id)
 }
 
+// send is a step of which only the result matters.
+func (w *world) send(s *step) Result {
+	w.t.Helper()
+	f := w.frame(0, s)
+	return w.pipeline.Process(w.snapshot, append(make([]byte, 0, 2048), f.Bytes()...), w.punt(s), int64(w.clock), nil)
+}
+
+// portOf is an endpoint with another port.
+func portOf(e netip.AddrPort, port uint16) netip.AddrPort { return netip.AddrPortFrom(e.Addr(), port) }
+
+func sourcePort(port uint16) func(*frame.Frame) {
+	return func(f *frame.Frame) { f.Src = portOf(f.Src, port) }
+}
+
 // frame builds what the step sends.
 func (w *world) frame(i int, s *step) frame.Frame {
 	w.t.Helper()
