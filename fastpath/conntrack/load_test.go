@@ -1,0 +1,99 @@
+package conntrack
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Refusals by load, and how many flows live in their second bucket.
+func TestLoad(t *testing.T) {
+	for _, c := range []struct {
+		percent    int
+		perMillion float64 // permitted refusals
+	}{{25, 0}, {50, 20}, {75, 2000}} {
+		t.Run(fmt.Sprintf("%d%%", c.percent), func(t *testing.T) {
+			table := newTestTable(t, 1<<17)
+			flows := table.Cap() * c.percent / 100
+			refused := 0
+			for i := range flows {
+				fwd, rev := udp4.connect(i&0xffff, uint16(1000+i>>16), i%250+1)
+				switch r := table.Insert(fwd, rev, 1); r {
+				case Inserted:
+				case Full:
+					refused++
+				default:
+					t.Fatalf("flow %d: %v", i, r)
+				}
+			}
+			second, crowdedBuckets := 0, 0
+			for b := range table.Buckets() {
+				n := int(table.overflow(uint32(b)))
+				second += n
+				crowdedBuckets += min(n, 1)
+			}
+			got := float64(refused) / float64(flows) * 1e6
+			t.Logf("%d of %d flows refused; %.1f %% of tuples in their second bucket; %.1f %% of misses look there",
+				refused, flows, 100*float64(second)/float64(2*flows), 100*float64(crowdedBuckets)/float64(table.Buckets()))
+			if got > c.perMillion {
+				t.Errorf("%.0f refusals in a million, want at most %.0f", got, c.perMillion)
+			}
+			checked(t, table)
+		})
+	}
+}
+
+// A full table refuses and breaks nothing; when flows end there is room again.
+func TestFull(t *testing.T) {
+	table := newTestTable(t, 64)
+	var all []*Flow
+	refused := 0
+	for i := 0; refused < 200; i++ {
+		fwd, rev := udp4.connect(i, 1000, 1)
+		if r := table.Insert(fwd, rev, 1); r == Inserted {
+			all = append(all, fwd)
+		} else if r == Full {
+			refused++
+		} else {
+			t.Fatalf("flow %d: %v", i, r)
+		}
+	}
+	checked(t, table)
+	if len(all) < table.Cap()*3/4 {
+		t.Errorf("only %d of %d flows were taken", len(all), table.Cap())
+	}
+	var f Flow
+	for _, fwd := range all {
+		if !table.Lookup(&fwd.Tuple, &f) || f != *fwd {
+			t.Fatalf("%v is not what it was", fwd.Tuple)
+		}
+		if !table.Delete(fwd) {
+			t.Fatalf("%v is gone", fwd.Tuple)
+		}
+	}
+	checked(t, table)
+	fwd, rev := udp4.connect(1, 1000, 1)
+	mustInsert(t, table, fwd, rev, 1)
+}
+
+// Overflow counters that have run full stay so until the memory is opened again.
+func TestOverflowSaturates(t *testing.T) {
+	table := newTestTable(t, 64)
+	h := homes{1, 2}
+	n := firstSlot(2)
+	for range 300 {
+		table.occupy(h, n)
+	}
+	if got := table.overflow(1); got != 255 {
+		t.Fatalf("counter is %d after 300 flows, want 255", got)
+	}
+	for range 299 {
+		table.vacate(h, n)
+	}
+	if got := table.overflow(1); got == 0 {
+		t.Error("counter is 0 while one flow is left: it would not be found")
+	}
+	table.repair(&Report{})
+	if got := table.overflow(1); got != 0 {
+		t.Errorf("counter is %d after repair of an empty table, want 0", got)
+	}
+}
