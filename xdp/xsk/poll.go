@@ -28,6 +28,8 @@ func NewPoller(sockets ...*Socket) *Poller {
 // trying while it waits, so that no frame stays behind because its Kick was forgotten or
 // refused. A timeout of 0 or less looks once without blocking.
 //
+// It costs a system call even when frames are there: call it after Receive found none.
+//
 // A device that is down or gone does not wake a waiter: it is noticed before blocking when
 // frames are pending, else when the timeout passes, as ErrDown or ErrGone; use timeouts of
 // 100 ms or so.
