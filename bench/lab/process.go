@@ -3,8 +3,12 @@ package lab
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
 	"os/signal"
 	"syscall"
+
+	"lace-cni.io/lace/fastpath/dataplane"
 )
 
 // fastpathSpec and agentSpec are what the processes of a node are told at their start.
@@ -41,7 +45,24 @@ func (n *Node) StartAgent(ctx context.Context) error {
 	})
 }
 
+// runFastpath is the life of a node's fast path: what lace-fastpath does, with paths of
+// its own.
+func runFastpath(spec fastpathSpec) error {
+	ctx, stop := untilSignal()
+	defer stop()
+	return dataplane.Run(ctx, dataplane.Config{
+		StateDir:  spec.StateDir,
+		BPFFS:     BPFDir(spec.StateDir),
+		Workers:   spec.Workers,
+		FlowSlots: spec.FlowSlots,
+		Log:       logger(spec.Node),
+	})
+}
+
+func logger(node string) *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", node)
+}
+
 var errNotBuilt = errors.New("this process of the product is not part of the build yet")
 
-func runFastpath(fastpathSpec) error { return errNotBuilt }
-func runAgent(agentSpec) error       { return errNotBuilt }
+func runAgent(agentSpec) error { return errNotBuilt }

@@ -18,7 +18,7 @@ type Topology struct {
 	RPFilter  int      // net.ipv4.conf.*.rp_filter of the nodes: 0, 1 (strict) or 2 (loose)
 	PodStyle  PodStyle // empty: PTP
 	Workers   int      // workers of each fastpath; 0: 1
-	FlowSlots int      // slots of each flow table; 0: the product's default
+	FlowSlots int      // slots of each flow table, two per flow; 0: 131,072
 	Manifests string   // folder whose YAML is copied into the lab's; empty: the embedded one
 	Keep      bool     // leave the lab's folder behind on Close
 }
@@ -28,6 +28,9 @@ func (t *Topology) complete() error {
 		t.PodStyle = PTP
 	}
 	t.Workers = max(t.Workers, 1)
+	if t.FlowSlots == 0 {
+		t.FlowSlots = 1 << 17
+	}
 	switch {
 	case t.RPFilter < 0 || t.RPFilter > 2:
 		return fmt.Errorf("topology: rp_filter %d: say 0, 1 or 2", t.RPFilter)

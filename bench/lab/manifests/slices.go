@@ -78,14 +78,25 @@ func slice(service string, family discoveryv1.AddressType, ports []Port, endpoin
 	return s
 }
 
+// Conditions are the three of an EndpointSlice.
+type Conditions struct{ Ready, Serving, Terminating bool }
+
+// Conditions says what the state means in an EndpointSlice.
+func (e Endpoint) Conditions() Conditions {
+	return Conditions{
+		Ready:       e.State == Ready,
+		Serving:     e.State == Ready || e.State == Draining,
+		Terminating: e.State == Draining || e.State == Gone,
+	}
+}
+
 func (e Endpoint) in(addr netip.Addr) discoveryv1.Endpoint {
-	ready, serving := e.State == Ready, e.State == Ready || e.State == Draining
-	terminating := e.State == Draining || e.State == Gone
+	c := e.Conditions()
 	return discoveryv1.Endpoint{
 		Addresses:  []string{addr.String()},
 		NodeName:   &e.Node,
 		Zone:       &e.Zone,
-		Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &serving, Terminating: &terminating},
+		Conditions: discoveryv1.EndpointConditions{Ready: &c.Ready, Serving: &c.Serving, Terminating: &c.Terminating},
 		TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: metav1.NamespaceDefault, Name: e.Pod},
 	}
 }

@@ -44,9 +44,12 @@ func (t *Tally) Add(a Answer) {
 	t.Slowest = max(t.Slowest, a.Took)
 }
 
-// Run makes the attempts and hands each answer to each, from several goroutines but
-// never at the same time. It returns when all are decided or ctx ends.
-func (b Burst) Run(ctx context.Context, each func(Answer)) {
+// Run makes the attempts with ordinary sockets and hands each answer to each, from several
+// goroutines but never at the same time. It returns when all are decided or ctx ends.
+func (b Burst) Run(ctx context.Context, each func(Answer)) { b.RunBy(ctx, Sockets, each) }
+
+// RunBy is Run over another kind of connection.
+func (b Burst) RunBy(ctx context.Context, connect Connect, each func(Answer)) {
 	parallel := b.Parallel
 	if parallel == 0 {
 		parallel = 8
@@ -73,7 +76,7 @@ func (b Burst) Run(ctx context.Context, each func(Answer)) {
 			continue
 		}
 		wg.Go(func() {
-			a := Dial(ctx, b.Request)
+			a := DialBy(ctx, connect, b.Request)
 			<-room
 			if ctx.Err() != nil && a.Outcome != OK {
 				return // cut short by us, says nothing about the network
@@ -84,4 +87,22 @@ func (b Burst) Run(ctx context.Context, each func(Answer)) {
 		})
 	}
 	wg.Wait()
+}
+
+// Merge adds another tally to this one.
+func (t *Tally) Merge(o Tally) {
+	if t.Outcomes == nil {
+		t.Outcomes, t.Servers = map[Outcome]int{}, map[string]int{}
+	}
+	t.Attempts += o.Attempts
+	for k, n := range o.Outcomes {
+		t.Outcomes[k] += n
+	}
+	for k, n := range o.Servers {
+		t.Servers[k] += n
+	}
+	t.Slowest, t.Took = max(t.Slowest, o.Slowest), max(t.Took, o.Took)
+	if t.First == "" {
+		t.First = o.First
+	}
 }

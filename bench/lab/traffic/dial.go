@@ -68,8 +68,16 @@ func (r *Request) Validate() error {
 	return nil
 }
 
-// Dial makes one attempt. It returns when the attempt is decided, or ctx ends.
-func Dial(ctx context.Context, r Request) Answer {
+// Connect opens a connection for a request, with the request's patience as deadline. The
+// usual one is Sockets.
+type Connect func(ctx context.Context, r *Request) (net.Conn, error)
+
+// Dial makes one attempt with ordinary sockets. It returns when the attempt is decided, or
+// ctx ends.
+func Dial(ctx context.Context, r Request) Answer { return DialBy(ctx, Sockets, r) }
+
+// DialBy makes one attempt.
+func DialBy(ctx context.Context, connect Connect, r Request) Answer {
 	a := Answer{Start: time.Now()}
 	if err := r.Validate(); err != nil {
 		return a.ended(err)
@@ -88,13 +96,17 @@ func Dial(ctx context.Context, r Request) Answer {
 	return a.ended(err)
 }
 
-// connect opens the socket with the request's deadline on it.
-func connect(ctx context.Context, r *Request) (net.Conn, error) {
-	timeout := r.Timeout
-	if timeout == 0 {
-		timeout = defaultTimeout
+// Patience is the time that the request may take.
+func (r *Request) Patience() time.Duration {
+	if r.Timeout == 0 {
+		return defaultTimeout
 	}
-	deadline := time.Now().Add(timeout)
+	return r.Timeout
+}
+
+// Sockets opens an ordinary socket of the network namespace.
+func Sockets(ctx context.Context, r *Request) (net.Conn, error) {
+	deadline := time.Now().Add(r.Patience())
 	d := net.Dialer{Deadline: deadline, KeepAlive: -1}
 	if r.From.Addr().IsValid() || r.From.Port() != 0 {
 		d.LocalAddr = fromAddr(r)

@@ -18,8 +18,9 @@ func isEOF(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// greeting is the line: name, tab, client address, newline.
-func greeting(name string, client netip.AddrPort) []byte {
+// Greeting is the line with which a server begins: name, tab, client address as the server
+// sees it, newline.
+func Greeting(name string, client netip.AddrPort) []byte {
 	return fmt.Appendf(nil, "%s\t%s\n", name, client)
 }
 

@@ -86,7 +86,7 @@ func (s *Server) serve(c *net.TCPConn) {
 		s.mu.Unlock()
 	}()
 	client := c.RemoteAddr().(*net.TCPAddr).AddrPort()
-	if _, err := c.Write(greeting(s.name, unmap(client))); err != nil {
+	if _, err := c.Write(Greeting(s.name, unmap(client))); err != nil {
 		return
 	}
 	// Not io.Copy from the connection itself: splice would hide the bytes from checksum
@@ -108,7 +108,7 @@ func (s *Server) answerDatagrams() {
 		if err != nil {
 			continue // an ICMP error for an earlier answer
 		}
-		answer := append(greeting(s.name, unmap(client)), buf[:n]...)
+		answer := append(Greeting(s.name, unmap(client)), buf[:n]...)
 		s.udp.WriteToUDPAddrPort(answer, client)
 	}
 }

@@ -35,19 +35,23 @@ const udpPatience = 200 * time.Millisecond
 // RunningStream is a stream that was started. Its methods may be called from any
 // goroutine.
 type RunningStream struct {
-	spec   Stream
-	cancel context.CancelFunc
-	ctx    context.Context
-	wg     sync.WaitGroup
+	spec    Stream
+	connect Connect
+	cancel  context.CancelFunc
+	ctx     context.Context
+	wg      sync.WaitGroup
 
 	mu       sync.Mutex
 	progress Progress
 	waiting  map[int]time.Time // flow → since when it waits for an echo
 }
 
-// Start opens the flows one after the other and returns when all are open, or with the
-// first failure.
-func (s Stream) Start(ctx context.Context) (*RunningStream, error) {
+// Start opens the flows with ordinary sockets, one after the other, and returns when all
+// are open, or with the first failure.
+func (s Stream) Start(ctx context.Context) (*RunningStream, error) { return s.StartBy(ctx, Sockets) }
+
+// StartBy is Start over another kind of connection.
+func (s Stream) StartBy(ctx context.Context, connect Connect) (*RunningStream, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ func (s Stream) Start(ctx context.Context) (*RunningStream, error) {
 	if s.Timeout == 0 {
 		s.Timeout = 10 * time.Second
 	}
-	r := &RunningStream{spec: s, waiting: map[int]time.Time{}}
+	r := &RunningStream{spec: s, connect: connect, waiting: map[int]time.Time{}}
 	r.progress.Servers, r.progress.Clients = map[string]int{}, map[string]int{}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i := range s.Count {
@@ -71,7 +75,7 @@ func (s Stream) Start(ctx context.Context) (*RunningStream, error) {
 }
 
 func (r *RunningStream) open(i int) error {
-	conn, err := connect(r.ctx, &r.spec.Request)
+	conn, err := r.connect(r.ctx, &r.spec.Request)
 	if err != nil {
 		return err
 	}

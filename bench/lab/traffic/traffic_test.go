@@ -233,7 +233,7 @@ func selective(c net.PacketConn, answer chan bool) {
 		yes := <-answer
 		answer <- yes
 		if yes {
-			g := greeting("relay", client.(*net.UDPAddr).AddrPort())
+			g := Greeting("relay", client.(*net.UDPAddr).AddrPort())
 			c.WriteTo(append(g, buf[:n]...), client)
 		}
 	}
