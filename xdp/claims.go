@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"fmt"
+	"maps"
 
 	"lace-cni.io/lace/fastpath/packet"
 )
@@ -31,19 +32,27 @@ func (c claim) String() string {
 // serve them are in force; see TrimClaims for the others.
 func (o *Objects) SyncClaims(claims []Claim) error {
 	want, narrow := claimSet(claims)
-	s := o.settings
-	s.Narrow |= narrow // before the first such claim, and dropped only after the last
-	if err := o.set(s); err != nil {
-		return err
+	if maps.Equal(want, o.claims.have) {
+		return nil
 	}
-	if err := o.claims.trim(want); err != nil {
-		return err
+	// What helps to find claims is widened before they change and narrowed afterwards.
+	wide, exact := o.settings, o.settings
+	wide.Narrow, exact.Narrow = wide.Narrow|narrow, narrow
+	bits, exactBits := filterOf(o.claims.have), filterOf(want)
+	bits.or(exactBits)
+	for _, step := range []func() error{
+		func() error { return o.set(wide) },
+		func() error { return o.setFilter(bits) },
+		func() error { return o.claims.trim(want) },
+		func() error { return o.claims.put(want) },
+		func() error { return o.setFilter(exactBits) },
+		func() error { return o.set(exact) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := o.claims.put(want); err != nil {
-		return err
-	}
-	s.Narrow = narrow
-	return o.set(s)
+	return nil
 }
 
 // TrimClaims removes the claims that are not among these and adds none: for what has to

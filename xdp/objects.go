@@ -117,7 +117,7 @@ func (o *Objects) readState() error {
 	o.devices = newMirror[uint32, device]("devices", o.bpf.Devices)
 	o.sources = newMirror[source, uint32]("sources", o.bpf.Sources)
 	o.claims = newMirror[claim, uint32]("claims", o.bpf.Claims)
-	for _, read := range []func() error{o.ports.read, o.devices.read, o.sources.read, o.claims.read, o.readSettings} {
+	for _, read := range []func() error{o.ports.read, o.devices.read, o.sources.read, o.claims.read, o.readFilter, o.readSettings} {
 		if err := read(); err != nil {
 			return err
 		}

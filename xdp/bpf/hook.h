@@ -19,18 +19,28 @@ INLINE int was_here(struct __sk_buff *skb)
 	return 1;
 }
 
+/* Tagged packets are not: the VLAN's own device, which may be a port too, meets them again
+ * without the tag. */
+INLINE int is_readable(struct __sk_buff *skb, struct packet *p)
+{
+	return !skb->vlan_present && parse(skb, p) == PARSED;
+}
+
 /* In from a pod or an uplink. */
 INLINE int ingress(struct __sk_buff *skb, u8 kind)
 {
-	const struct settings *s = settings_get();
-	const struct device *d = device_of(skb);
+	const struct settings *s;
+	const struct device *d;
 	struct packet p = {};
 	struct slot *flow = 0;
 
 	if (was_here(skb))
 		return NEXT;
-	/* Tagged: the VLAN's own device meets it again without the tag. */
-	if (!s || !d || skb->vlan_present || parse(skb, &p) != PARSED)
+	if (!is_readable(skb, &p))
+		return pass(skb);
+	s = settings_get();
+	d = device_of(skb);
+	if (!s || !d)
 		return pass(skb);
 	if (p.has_ports)
 		flow = flow_find(s, &p, d->network);
@@ -46,14 +56,18 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
  * that run on the node itself. */
 INLINE int egress(struct __sk_buff *skb)
 {
-	const struct settings *s = settings_get();
-	const struct device *d = device_of(skb);
+	const struct settings *s;
+	const struct device *d;
 	struct packet p = {};
 	struct slot *flow;
 
 	if (was_here(skb))
 		return NEXT;
-	if (!s || !d || skb->vlan_present || parse(skb, &p) != PARSED || !p.has_ports)
+	if (!is_readable(skb, &p) || !p.has_ports)
+		return pass(skb);
+	s = settings_get();
+	d = device_of(skb);
+	if (!s || !d)
 		return pass(skb);
 	flow = flow_find(s, &p, d->network);
 	if (!flow || READ_ONCE(flow->mode) == MODE_PASS)

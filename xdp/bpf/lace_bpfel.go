@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	LaceMapClaimFilter = "claim_filter"
 	LaceMapClaims      = "claims"
 	LaceMapCounters    = "counters"
 	LaceMapDevices     = "devices"
@@ -86,14 +87,15 @@ type LaceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LaceMapSpecs struct {
-	Claims   *ebpf.MapSpec `ebpf:"claims"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Devices  *ebpf.MapSpec `ebpf:"devices"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	Ports    *ebpf.MapSpec `ebpf:"ports"`
-	Settings *ebpf.MapSpec `ebpf:"settings"`
-	Sockets  *ebpf.MapSpec `ebpf:"sockets"`
-	Sources  *ebpf.MapSpec `ebpf:"sources"`
+	ClaimFilter *ebpf.MapSpec `ebpf:"claim_filter"`
+	Claims      *ebpf.MapSpec `ebpf:"claims"`
+	Counters    *ebpf.MapSpec `ebpf:"counters"`
+	Devices     *ebpf.MapSpec `ebpf:"devices"`
+	Flows       *ebpf.MapSpec `ebpf:"flows"`
+	Ports       *ebpf.MapSpec `ebpf:"ports"`
+	Settings    *ebpf.MapSpec `ebpf:"settings"`
+	Sockets     *ebpf.MapSpec `ebpf:"sockets"`
+	Sources     *ebpf.MapSpec `ebpf:"sources"`
 }
 
 // LaceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -122,18 +124,20 @@ func (o *LaceObjects) Close() error {
 //
 // It can be passed to LoadLaceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LaceMaps struct {
-	Claims   *ebpf.Map `ebpf:"claims"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Devices  *ebpf.Map `ebpf:"devices"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	Ports    *ebpf.Map `ebpf:"ports"`
-	Settings *ebpf.Map `ebpf:"settings"`
-	Sockets  *ebpf.Map `ebpf:"sockets"`
-	Sources  *ebpf.Map `ebpf:"sources"`
+	ClaimFilter *ebpf.Map `ebpf:"claim_filter"`
+	Claims      *ebpf.Map `ebpf:"claims"`
+	Counters    *ebpf.Map `ebpf:"counters"`
+	Devices     *ebpf.Map `ebpf:"devices"`
+	Flows       *ebpf.Map `ebpf:"flows"`
+	Ports       *ebpf.Map `ebpf:"ports"`
+	Settings    *ebpf.Map `ebpf:"settings"`
+	Sockets     *ebpf.Map `ebpf:"sockets"`
+	Sources     *ebpf.Map `ebpf:"sources"`
 }
 
 func (m *LaceMaps) Close() error {
 	return _LaceClose(
+		m.ClaimFilter,
 		m.Claims,
 		m.Counters,
 		m.Devices,
