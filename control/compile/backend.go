@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// backend is an endpoint address, protocol and port, however many Services have it.
+type backend struct {
+	key
+	refs    int // Service ports that have it
+	serving int // of them, those in which it may keep flows
+
+	id         uint32 // as published; 0: not published
+	generation uint16
+	served     bool // as published
+	dirty      bool
+}
+
+// ref is one Service port's hold on a backend.
+type ref struct {
+	*backend
+	serving bool
+}
+
+func (c *Compiler) backend(k key) *backend {
+	b := c.backends[k]
+	if b == nil {
+		b = &backend{key: k}
+		c.backends[k] = b
+	}
+	return b
+}
+
+// hold counts a reference in (n = 1) or out (n = -1).
+func (c *Compiler) hold(r ref, n int) {
+	r.refs += n
+	if r.serving {
+		r.backend.serving += n
+	}
+	c.touchBackend(r.backend)
+}
+
+func (c *Compiler) touchBackend(b *backend) {
+	if !b.dirty {
+		b.dirty = true
+		c.dirtyBackends = append(c.dirtyBackends, b)
+	}
+}
+
+// changed reports whether the record differs from the published one.
+func (c *Compiler) backendChanged(b *backend) bool {
+	wanted := b.refs > 0
+	return wanted != (b.id != 0) || wanted && (b.serving > 0) != b.served
+}
+
+// settleBackend brings what is published in line with what is wanted.
+func (c *Compiler) settleBackend(b *backend, snapshot uint64) {
+	b.dirty = false
+	serving := b.serving > 0
+	switch wanted := b.refs > 0 && !c.excluded.backend(b); {
+	case wanted && b.id == 0:
+		b.id = c.backendIDs.take(b)
+		b.generation = stamp(snapshot, b.generation)
+	case wanted && serving != b.served:
+		b.generation = stamp(snapshot, b.generation)
+	case !wanted && b.id != 0:
+		c.backendIDs.put(b.id)
+		b.id = 0
+	}
+	b.served = serving
+	if b.refs == 0 {
+		delete(c.backends, b.key)
+	}
+}
+
+func (b *backend) record() table.Backend {
+	r := table.Backend{
+		ID: b.id, Network: b.network, Addr: b.addr, Port: b.port,
+		Generation: b.generation, Protocol: b.protocol,
+	}
+	if b.served {
+		r.Serving = 1
+	}
+	return r
+}

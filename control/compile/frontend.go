@@ -1,0 +1,138 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// owner tells Services apart, also two of the same name one after the other.
+type owner struct {
+	name model.Name
+	uid  string
+}
+
+// claim is a Service port's wish for a frontend.
+type claim struct {
+	*frontend
+	service *service
+	set     *set
+}
+
+// frontend is an address, protocol and port, with every claim to it. The first claim
+// has it.
+type frontend struct {
+	key
+	claims []*claim // by age of the Service
+
+	id         uint32 // as published; 0: not published
+	generation uint16
+	owner      owner      // as published; zero: published by an earlier run
+	keep       []*backend // as published, those that may keep its flows
+	dirty      bool
+}
+
+// set is what one Service port offers in one family.
+type set struct {
+	members []*backend // chosen, by address and port
+	keep    []*backend // may keep flows, by address and port
+	empty   table.Empty
+}
+
+func (s *set) equal(o *set) bool {
+	return s.empty == o.empty && slices.Equal(s.members, o.members) && slices.Equal(s.keep, o.keep)
+}
+
+func (c *Compiler) frontend(k key) *frontend {
+	f := c.frontends[k]
+	if f == nil {
+		f = &frontend{key: k}
+		c.frontends[k] = f
+	}
+	return f
+}
+
+// link adds a claim, unlink takes it back.
+func (c *Compiler) link(l *claim) {
+	f := l.frontend
+	i, _ := slices.BinarySearchFunc(f.claims, l, older)
+	f.claims = slices.Insert(f.claims, i, l)
+	c.touchFrontend(f)
+}
+
+func (c *Compiler) unlink(l *claim) {
+	f := l.frontend
+	f.claims = slices.DeleteFunc(f.claims, func(o *claim) bool { return o == l })
+	c.touchFrontend(f)
+}
+
+// older orders claims: the Service that was there first keeps the address, and of two
+// as old the first by name.
+func older(a, b *claim) int { return byAge(a.service.declared, b.service.declared) }
+
+func byAge(a, b *model.Service) int {
+	return cmp.Or(a.Created.Compare(b.Created), a.Name.Compare(b.Name))
+}
+
+func (c *Compiler) touchFrontend(f *frontend) {
+	if len(f.claims) > 1 {
+		c.contested[f] = struct{}{}
+	} else {
+		delete(c.contested, f)
+	}
+	if !f.dirty {
+		f.dirty = true
+		c.dirtyFrontends = append(c.dirtyFrontends, f)
+	}
+}
+
+// settleFrontend brings what is published in line with what is wanted. Backends must be
+// settled before.
+func (c *Compiler) settleFrontend(f *frontend, snapshot uint64) {
+	f.dirty = false
+	holder := c.holder(f)
+	if holder == nil {
+		if f.id != 0 {
+			c.frontendIDs.put(f.id)
+		}
+		f.id, f.owner, f.keep = 0, owner{}, nil
+		if len(f.claims) == 0 {
+			delete(c.frontends, f.key)
+		}
+		return
+	}
+	switch {
+	case f.id == 0:
+		f.id = c.frontendIDs.take(f)
+		f.generation = stamp(snapshot, f.generation)
+	case f.owner != owner{} && f.owner != holder.service.owner, left(f.keep, holder.set.keep):
+		f.generation = stamp(snapshot, f.generation)
+	}
+	f.owner, f.keep = holder.service.owner, holder.set.keep
+}
+
+// holder is the claim that has the frontend, nil if there is none.
+func (c *Compiler) holder(f *frontend) *claim {
+	for _, l := range f.claims {
+		if !c.excluded.service(l.service) {
+			return l
+		}
+	}
+	return nil
+}
+
+// left reports whether some backend of before is not among those of now and serves on
+// nevertheless, for another Service: its own generation then does not tell its flows.
+func left(before, now []*backend) bool {
+	for _, b := range before {
+		for len(now) > 0 && now[0].compare(&b.key) < 0 {
+			now = now[1:]
+		}
+		if (len(now) == 0 || now[0] != b) && b.id != 0 && b.served {
+			return true
+		}
+	}
+	return false
+}

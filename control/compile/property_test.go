@@ -1,0 +1,328 @@
+package compile_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"lace-cni.io/lace/control/compile"
+	"lace-cni.io/lace/control/eligible"
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// world is what has been set, and the rules that a chain of snapshots has to keep.
+type world struct {
+	t        *testing.T
+	rng      *rand.Rand
+	compiler *compile.Compiler
+	services map[model.Name]*model.Service
+	wiring   model.Attachments
+	settings table.Settings
+
+	generation uint64
+	last       *table.Snapshot
+	owners     map[string]string // of the frontends now, and at the last snapshot
+	lastOwners map[string]string
+	meanings   map[identity]string // of backends and frontends, ever
+	restarted  bool                // since the last snapshot
+}
+
+// TestIncrementalEqualsFull runs random edit scripts. After every snapshot the tables
+// are what a slow model derives from the declared state, and what a Compiler that begins
+// with the same ids makes of the same state set anew in any order; ids and generations
+// keep their promises from each snapshot to the next.
+func TestIncrementalEqualsFull(t *testing.T) {
+	scripts := 2000
+	if testing.Short() {
+		scripts = 200
+	}
+	for seed := range scripts {
+		w := newWorld(t, uint64(seed))
+		for range 30 {
+			w.edit()
+			if w.rng.IntN(3) == 0 {
+				w.publish()
+			}
+			if w.rng.IntN(12) == 0 && w.last != nil {
+				w.restart()
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("script with seed %d", seed)
+		}
+	}
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{
+		t: t, rng: rand.New(rand.NewPCG(seed, 99)), compiler: compile.New(nil),
+		services: map[model.Name]*model.Service{}, settings: table.DefaultSettings(),
+		meanings: map[identity]string{},
+	}
+}
+
+func (w *world) edit() {
+	switch w.rng.IntN(10) {
+	case 0, 1:
+		n := w.name()
+		w.compiler.DeleteService(n)
+		delete(w.services, n)
+	case 2:
+		w.wiring = w.randomWiring()
+		w.compiler.SetAttachments(w.wiring)
+	case 3:
+		w.settings.HalfOpenMax = 1 + w.rng.Uint32N(3)
+		w.compiler.SetSettings(w.settings)
+	default:
+		s := w.randomService()
+		w.compiler.SetService(s)
+		w.services[s.Name] = s
+	}
+}
+
+func (w *world) name() model.Name {
+	return model.Name{Namespace: "demo", Name: string(rune('a' + w.rng.IntN(5)))}
+}
+
+// randomService draws from few addresses and endpoints, so that Services get in each
+// other's way.
+func (w *world) randomService() *model.Service {
+	s := &model.Service{Name: w.name(), UID: fmt.Sprint(w.rng.IntN(2)), Created: time.Unix(int64(w.rng.IntN(3)), 0), Type: "ClusterIP"}
+	s.InternalPolicy = model.Policy(w.rng.IntN(2))
+	used := map[string]bool{}
+	for range 1 + w.rng.IntN(2) {
+		p := model.ServicePort{Protocol: []model.Protocol{model.TCP, model.UDP}[w.rng.IntN(2)], Port: 80 + uint16(w.rng.IntN(2)), Families: map[int]model.FamilyChoice{}}
+		if used[portKeyOf(p)] {
+			continue
+		}
+		used[portKeyOf(p)] = true
+		for fam, addr := range map[int]netip.Addr{4: netip.AddrFrom4([4]byte{10, 96, 0, byte(w.rng.IntN(3))}), 6: netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(w.rng.IntN(3))})} {
+			if w.rng.IntN(3) == 0 {
+				continue
+			}
+			p.Frontends = append(p.Frontends, model.Frontend{Kind: model.ClusterIP, Addr: addr, Port: p.Port, Protocol: p.Protocol})
+			eps := eligible.Unique(eligible.Sort(w.randomEndpoints(fam)))
+			p.Families[fam] = model.FamilyChoice{Endpoints: eps, Internal: eligible.Select(eps, eligible.Query{Policy: s.InternalPolicy, Node: here})}
+		}
+		s.Ports = append(s.Ports, p)
+	}
+	return s
+}
+
+func portKeyOf(p model.ServicePort) string { return fmt.Sprint(p.Port, p.Protocol) }
+
+func (w *world) randomEndpoints(fam int) (out []model.Endpoint) {
+	for range w.rng.IntN(5) {
+		a := netip.AddrFrom4([4]byte{10, 244, 0, byte(w.rng.IntN(6))})
+		if fam == 6 {
+			a = netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 15: byte(w.rng.IntN(6))})
+		}
+		bits := w.rng.IntN(8)
+		out = append(out, model.Endpoint{
+			Addr: a, Port: 8080, Node: []string{"n1", "n2"}[w.rng.IntN(2)],
+			Ready: bits&1 != 0, Serving: bits&2 != 0, Terminating: bits&4 != 0,
+		})
+	}
+	return out
+}
+
+func (w *world) randomWiring() model.Attachments {
+	a := twoPods()
+	for i := range a.Routes {
+		a.Routes[i].Port = 4 + uint16(w.rng.IntN(2))
+	}
+	if w.rng.IntN(2) == 0 {
+		a.Ports[1].PeerMAC[5] = byte(w.rng.IntN(3))
+	}
+	if w.rng.IntN(2) == 0 {
+		a.Ports[1].Addresses, a.Ports[2].Addresses = a.Ports[2].Addresses, a.Ports[1].Addresses
+	}
+	if w.rng.IntN(3) == 0 {
+		a.Ports = slices.Delete(a.Ports, 1, 2)
+	}
+	return a
+}
+
+func (w *world) publish() {
+	w.generation += 1 + uint64(w.rng.IntN(3))
+	s := snapshot(w.t, w.compiler, w.generation)
+	diff(w.t, "tables against the slow model", w.model(), described(s))
+	w.compareWithFull(s)
+	w.checkIdentities(s)
+	w.last, w.lastOwners, w.restarted = s, w.owners, false
+}
+
+// compareWithFull sets everything anew in a random order, from the ids of s.
+func (w *world) compareWithFull(s *table.Snapshot) {
+	c := compile.New(s)
+	w.setAll(c)
+	full := snapshot(w.t, c, w.generation)
+	diff(w.t, "a full rebuild with the same ids", tables(s), tables(full))
+}
+
+func (w *world) setAll(c *compile.Compiler) {
+	names := slices.Collect(maps.Keys(w.services))
+	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, n := range names {
+		c.SetService(w.services[n])
+	}
+	c.SetAttachments(w.wiring)
+	c.SetSettings(w.settings)
+}
+
+// restart begins again from the last snapshot.
+func (w *world) restart() {
+	w.compiler = compile.New(w.last)
+	w.setAll(w.compiler)
+	w.restarted = true
+}
+
+// view is a snapshot without ids and generations.
+type view struct {
+	Frontends map[string]string
+	Backends  map[string]string
+	Settings  table.Settings
+	Routes    []string
+	Addresses []string
+}
+
+func described(s *table.Snapshot) view {
+	v := view{Frontends: map[string]string{}, Backends: map[string]string{}, Settings: *s.Settings()}
+	for _, f := range s.Frontends() {
+		text := fmt.Sprint(f.Inside.Empty)
+		for _, id := range s.Set(f.Inside) {
+			text += " " + s.Backend(id).Addr.String()
+		}
+		v.Frontends[fmt.Sprint(f.Addr, f.Port, f.Protocol)] = text
+	}
+	for _, b := range s.Backends() {
+		v.Backends[fmt.Sprint(b.Addr, b.Port, b.Protocol)] = fmt.Sprint(b.Serving)
+	}
+	for _, a := range s.Addresses() {
+		v.Addresses = append(v.Addresses, fmt.Sprint(a.Addr, a.Port))
+	}
+	for _, r := range s.Contents().Routes {
+		v.Routes = append(v.Routes, fmt.Sprint(&r, r.Port))
+	}
+	slices.Sort(v.Addresses)
+	slices.Sort(v.Routes)
+	return v
+}
+
+// model derives the same from what is declared, with no thought of cost.
+func (w *world) model() view {
+	v := view{Frontends: map[string]string{}, Backends: map[string]string{}, Settings: w.settings}
+	w.owners = map[string]string{}
+	all := slices.SortedFunc(maps.Values(w.services), func(a, b *model.Service) int {
+		if c := a.Created.Compare(b.Created); c != 0 {
+			return c
+		}
+		return a.Name.Compare(b.Name)
+	})
+	for _, s := range all {
+		for _, p := range s.Ports {
+			for _, f := range p.Frontends {
+				choice := p.Families[map[bool]int{true: 4, false: 6}[f.Addr.Is4()]]
+				w.modelFrontend(&v, s, f, choice)
+				for _, e := range choice.Endpoints {
+					k := fmt.Sprint(e.Addr, e.Port, uint8(p.Protocol))
+					if e.Ready || e.Serving {
+						v.Backends[k] = "1"
+					} else if v.Backends[k] == "" {
+						v.Backends[k] = "0"
+					}
+				}
+			}
+		}
+	}
+	for _, p := range w.wiring.Ports {
+		for _, a := range p.Addresses {
+			v.Addresses = append(v.Addresses, fmt.Sprint(a, p.ID))
+		}
+	}
+	for _, r := range w.wiring.Routes {
+		v.Routes = append(v.Routes, fmt.Sprintf("route %s in network 0 %d", r.Prefix, r.Port))
+	}
+	if w.wiring.Node4.IsValid() {
+		v.Settings.NodeAddr4, v.Settings.NodeAddr6 = packetAddr(w.wiring.Node4.String()), packetAddr(w.wiring.Node6.String())
+	}
+	slices.Sort(v.Addresses)
+	slices.Sort(v.Routes)
+	return v
+}
+
+func (w *world) modelFrontend(v *view, s *model.Service, f model.Frontend, choice model.FamilyChoice) {
+	k := fmt.Sprint(f.Addr, f.Port, uint8(f.Protocol))
+	if _, taken := v.Frontends[k]; taken {
+		return
+	}
+	text := "0"
+	if len(choice.Internal.Endpoints) == 0 && choice.Internal.Any {
+		text = "1"
+	}
+	for _, e := range choice.Internal.Endpoints {
+		text += " " + e.Addr.String()
+	}
+	v.Frontends[k], w.owners[k] = text, s.Name.String()+s.UID
+}
+
+// checkIdentities holds ids and generations to their promises.
+func (w *world) checkIdentities(s *table.Snapshot) {
+	before := map[string]table.Backend{}
+	if w.last != nil {
+		for _, b := range w.last.Backends() {
+			before[fmt.Sprint(b.Addr, b.Port, b.Protocol)] = b
+		}
+	}
+	for _, b := range s.Backends() {
+		k := fmt.Sprint(b.Addr, b.Port, b.Protocol)
+		was, known := before[k]
+		if known && (was.ID != b.ID || (was.Generation != b.Generation) != (was.Serving != b.Serving)) {
+			w.t.Errorf("backend %s went from %+v to %+v: the id stays, and the generation changes with serving", k, was, b)
+		}
+		w.mean(identity{b.ID, b.Generation}, "backend "+k)
+	}
+	for _, f := range s.Frontends() {
+		k := fmt.Sprint(f.Addr, f.Port, f.Protocol)
+		w.mean(identity{f.ID | 1<<31, f.Generation}, fmt.Sprint("frontend ", k))
+		if w.last == nil {
+			continue
+		}
+		was := w.last.Frontend(f.Network, &f.Addr, f.Protocol, f.Port)
+		if was == nil {
+			continue
+		}
+		if was.ID != f.ID {
+			w.t.Errorf("frontend %s went from id %d to %d", k, was.ID, f.ID)
+		}
+		if !w.restarted && w.owners[k] != w.lastOwners[k] && was.Generation == f.Generation {
+			w.t.Errorf("frontend %s passed from %s to %s under one generation", k, w.lastOwners[k], w.owners[k])
+		}
+		if w.owners[k] == w.lastOwners[k] && was.Generation != f.Generation && !w.deserted(s, &f) {
+			w.t.Errorf("frontend %s of %s changed its generation, and no backend left it", k, w.owners[k])
+		}
+	}
+}
+
+// deserted says whether some backend that was offered is offered no more, but serves on.
+func (w *world) deserted(s *table.Snapshot, now *table.Frontend) bool {
+	for _, b := range w.last.Backends() {
+		if n := s.Backend(b.ID); n != nil && n.Serving == 1 && b.Protocol == now.Protocol && !slices.Contains(s.Set(now.Inside), b.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// mean notes what an identity means, for good.
+func (w *world) mean(id identity, what string) {
+	if was, known := w.meanings[id]; known && was != what {
+		w.t.Errorf("%v means %s and meant %s", id, what, was)
+	}
+	w.meanings[id] = what
+}
