@@ -104,6 +104,9 @@ func TestEncodeIntoUnalignedBuffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !table.Aligned(b) {
+		t.Error("the file is not aligned, so its records would be written where they may not lie")
+	}
 	if _, err := table.Load(b); err != nil {
 		t.Error(err)
 	}

@@ -20,6 +20,9 @@ func Seal(b []byte) bool {
 	return true
 }
 
+// Aligned reports whether records may be read where they lie in b.
+func Aligned(b []byte) bool { return aligned(b) }
+
 // Offsets of what the tests damage on purpose.
 const (
 	OffsetLayout = 8

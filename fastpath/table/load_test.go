@@ -40,10 +40,13 @@ func TestLoadRefuses(t *testing.T) {
 		{"a backend slot past the records", sealed(slot(table.SectionBackendIndex)), table.ErrDamaged, "backend index: slot 0 names record"},
 		{"an address slot past the records", sealed(slot(table.SectionAddressIndex)), table.ErrDamaged, "address index: slot 0 names record"},
 		{"an index without empty slot, in which a probe would not end", sealed(fillSlots(table.SectionBackendIndex)), table.ErrDamaged, "backend index: 8 slots used by 3 records"},
+		{"a VIP index without empty slot", sealed(fillSlots(table.SectionVIPs)), table.ErrDamaged, "VIP index: 8 slots used by 4 records"},
+		{"a VIP index with an entry that no lookup meets", sealed(spareSlot(table.SectionVIPs, 2)), table.ErrDamaged, "VIP index: 4 slots used by 3 addresses"},
 		{"an index with everything gone", sealed(clearSlots(table.SectionAddressIndex)), table.ErrDamaged, "address index: 0 slots used by 5 records"},
 		{"a VIP index with everything gone", sealed(clearSlots(table.SectionVIPs)), table.ErrDamaged, "VIP index: 10.96.0.10 in network 0 is not found"},
 		{"spans that are not those of the routes", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionSpans)+15] ^= 1 }), table.ErrDamaged, "spans are not those of the routes"},
-		{"a record out of range", sealed(func(b []byte) { table.Put32(b, table.SectionOffset(b, table.SectionBackendIDs), 77) }), table.ErrDamaged, "backend id 77 at position 0"},
+		{"a record out of range", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionBackends)+29] = 2 }), table.ErrDamaged, "serving is 2"},
+		{"a set of a backend that is not there", sealed(func(b []byte) { table.Put32(b, table.SectionOffset(b, table.SectionBackendIDs), 77) }), table.ErrDamaged, "backend id 77 at position 0"},
 	} {
 		b := c.damage(encode(t, small()))
 		s, err := table.Load(b)
@@ -62,11 +65,22 @@ func sealed(damage func([]byte)) func([]byte) []byte {
 	}
 }
 
+// fillSlots lets every slot of an index of 8 name the first record.
 func fillSlots(section int) func([]byte) {
 	return func(b []byte) {
 		for i := range 8 {
+			table.Put32(b, table.SectionOffset(b, section)+4*i, 1)
+		}
+	}
+}
+
+// spareSlot puts a record into an empty slot of an index of 8.
+func spareSlot(section int, slot uint32) func([]byte) {
+	return func(b []byte) {
+		for i := range 8 {
 			if at := table.SectionOffset(b, section) + 4*i; binary.LittleEndian.Uint32(b[at:]) == 0 {
-				table.Put32(b, at, 1)
+				table.Put32(b, at, slot)
+				return
 			}
 		}
 	}
