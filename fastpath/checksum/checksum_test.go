@@ -51,7 +51,7 @@ func TestAddOfEveryLength(t *testing.T) {
 }
 
 func TestAddAtItsExtremes(t *testing.T) {
-	for n := 0; n <= 9001; n++ {
+	for n := 0; n <= 1500; n++ {
 		ones, zeros := make([]byte, n), make([]byte, n)
 		for i := range ones {
 			ones[i] = 0xff
