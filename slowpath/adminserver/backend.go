@@ -1,0 +1,80 @@
+package adminserver
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+	"lace-cni.io/lace/slowpath/publish"
+)
+
+func (s *Server) backends(r *http.Request) (api.List[api.Backend], error) {
+	state := s.node.State()
+	if state == nil {
+		return list[api.Backend](nil), nil
+	}
+	flows, err := s.flowsByBackend(r.Context())
+	if err != nil {
+		return api.List[api.Backend]{}, err
+	}
+	return list(backendsOf(state, flows)), nil
+}
+
+// backendsOf lists every endpoint of every Service port; flows are counted by address,
+// since Services that share an endpoint share its backend.
+func backendsOf(state *publish.State, flows map[target]uint64) []api.Backend {
+	var out []api.Backend
+	for _, svc := range state.Services {
+		for i := range svc.Ports {
+			p := &svc.Ports[i]
+			for _, family := range families {
+				c, ok := p.Families[family.number]
+				if !ok {
+					continue
+				}
+				for j := range c.Endpoints {
+					out = append(out, backendOf(svc, p, &c, &c.Endpoints[j], state.Node.Name, flows))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, e *model.Endpoint, node string, flows map[target]uint64) api.Backend {
+	out := api.Backend{
+		Namespace: svc.Name.Namespace, Service: svc.Name.Name, Port: portName(p),
+		Protocol: p.Protocol.String(), Network: uint32(svc.Network),
+		Address: e.Addr.String(), TargetPort: e.Port, Node: e.Node, Zone: e.Zone, Pod: e.Pod,
+		Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Local: local(e, node),
+		Flows: flows[target{uint32(svc.Network), netip.AddrPortFrom(e.Addr, e.Port), uint8(p.Protocol)}],
+	}
+	out.Used, out.Why = used(&c.Internal, e)
+	return out
+}
+
+func portName(p *model.ServicePort) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return fmt.Sprintf("%d/%s", p.Port, p.Protocol)
+}
+
+// used looks the endpoint up in the choice for the ClusterIP.
+func used(c *model.Choice, e *model.Endpoint) (bool, string) {
+	for i := range c.Endpoints {
+		if same(&c.Endpoints[i], e) {
+			return true, ""
+		}
+	}
+	for i := range c.Excluded {
+		if same(&c.Excluded[i].Endpoint, e) {
+			return false, c.Excluded[i].Reason
+		}
+	}
+	return false, ""
+}
+
+func same(a, b *model.Endpoint) bool { return a.Addr == b.Addr && a.Port == b.Port }

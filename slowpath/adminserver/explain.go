@@ -1,0 +1,157 @@
+package adminserver
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/pipeline"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+	"lace-cni.io/lace/slowpath/publish"
+)
+
+const (
+	// memorySlots is the size of the flow table that an explanation has for itself.
+	memorySlots = 1 + 4*conntrack.BucketSlots
+	// clientPort is the least source port of the packet tried; Linux begins its own at
+	// 32768, IANA at 49152.
+	clientPort = 49152
+	maxLive    = 10
+)
+
+// explain runs the production pipeline on a made-up packet and tells its steps.
+func (s *Server) explain(r *http.Request) (api.Explanation, error) {
+	q := r.URL.Query()
+	from, err := parseOrigin(q.Get("from"))
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	to, err := parseDestination(q.Get("to"))
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	state := s.node.State()
+	if state == nil {
+		return api.Explanation{}, fmt.Errorf("nothing has been published yet: %s", s.node.Status().Waiting)
+	}
+	tables, err := s.node.Tables()
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	defer tables.Close()
+	who, err := locate(from, to.addr.Addr(), state, tables)
+	if err != nil {
+		return api.Explanation{}, err
+	}
+	out := api.Explanation{From: q.Get("from"), To: q.Get("to"), Port: who.port.Device(), Generation: tables.Generation()}
+	if err := s.try(&out, who, to, tables, namesOf(state)); err != nil {
+		return api.Explanation{}, err
+	}
+	out.Live = s.live(r.Context(), who, to, state)
+	return out, nil
+}
+
+// try sends the packet as far as it goes.
+func (s *Server) try(out *api.Explanation, who sender, to destination, tables *table.Snapshot, n names) error {
+	source := netip.AddrPortFrom(who.addr, clientPort+uint16(rand.N(1<<16-clientPort)))
+	out.Source = source.String()
+	out.Service = n.services[target{uint32(who.port.Network), to.addr, uint8(to.protocol)}]
+	vip := packet.AddrFrom(to.addr.Addr())
+	if !tables.IsVIP(who.port.Network, &vip) && !s.taken(who, to) {
+		settle(out, reason.NotClaimed, "claim", "the destination is no address of a Service: the kernel moves the packet as if Lace were not there")
+		return nil
+	}
+	out.Steps = append(out.Steps, api.Step{Stage: "claim", Text: claim(who, tables.IsVIP(who.port.Network, &vip))})
+	return s.process(out, who, source, to, tables, n)
+}
+
+// taken reports whether the node's own routes bring the packet to Lace although its
+// destination is no VIP.
+func (s *Server) taken(who sender, to destination) bool {
+	if who.port.Kind != table.PortHost {
+		return false
+	}
+	for _, p := range s.node.Ranges() {
+		if p.Contains(to.addr.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+func claim(who sender, vip bool) string {
+	switch {
+	case !vip:
+		return "the destination lies in a service range, so that the node's route brings the packet to lace0"
+	case who.port.Kind == table.PortHost:
+		return "the destination is an address of a Service: the node's route brings the packet to lace0, whose program hands it to Go"
+	}
+	return fmt.Sprintf("the destination is an address of a Service: the program on %s hands the packet to Go", who.port.Device())
+}
+
+// process runs the pipeline on a flow table of this question's own.
+func (s *Server) process(out *api.Explanation, who sender, source netip.AddrPort, to destination, tables *table.Snapshot, n names) error {
+	flows, err := conntrack.New(memorySlots)
+	if err != nil {
+		return err
+	}
+	frame := synthetic(source, to.addr, to.protocol)
+	punt := packet.Punt{Port: who.port.ID, Why: packet.PuntVIP}
+	packet.WritePunt(frame, punt)
+	var trace pipeline.Trace
+	result := pipeline.New(pipeline.Config{Flows: flows}).Process(tables, frame, punt, monotonic(), &trace)
+	for _, step := range trace.Steps {
+		out.Steps = append(out.Steps, api.Step{Stage: step.Name, Text: step.Note})
+	}
+	out.Verdict, out.Reason, out.Help = result.Verdict.String(), result.Reason.String(), result.Reason.Help()
+
+	var f conntrack.Flow
+	tuple := conntrack.Tuple{
+		Src: packet.AddrFrom(source.Addr()), Dst: packet.AddrFrom(to.addr.Addr()),
+		SrcPort: source.Port(), DstPort: to.addr.Port(), Network: who.port.Network, Protocol: uint8(to.protocol),
+	}
+	if flows.Lookup(&tuple, &f) {
+		out.Backend, out.Pod = addrPort(f.Rewrite.Dst, f.Rewrite.DstPort), n.pods[backendTarget(&f)]
+	}
+	return nil
+}
+
+func settle(out *api.Explanation, r reason.Reason, stage, text string) {
+	out.Steps = append(out.Steps, api.Step{Stage: stage, Text: text})
+	out.Verdict, out.Reason, out.Help = r.Class().String(), r.String(), r.Help()
+}
+
+func monotonic() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
+	return ts.Nano()
+}
+
+// live lists flows that are registered between the two already: they keep their backend
+// whatever the tables say now. Without a flow table there are none.
+func (s *Server) live(ctx context.Context, who sender, to destination, state *publish.State) []api.Flow {
+	var out []api.Flow
+	n := namesOf(state)
+	client := packet.AddrFrom(who.addr)
+	wanted := target{uint32(who.port.Network), to.addr, uint8(to.protocol)}
+	err := s.walk(ctx, func(t FlowTable, now uint32) {
+		t.Range(func(f *conntrack.Flow) bool {
+			if f.Src == client && frontendOf(f) == wanted {
+				out = append(out, flowOf(t, f, n, now))
+			}
+			return len(out) < maxLive
+		})
+	})
+	if err != nil {
+		s.log.Debug("registered flows cannot be looked at", "error", err)
+	}
+	return out
+}

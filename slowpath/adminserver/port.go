@@ -1,0 +1,56 @@
+package adminserver
+
+import (
+	"net"
+	"net/http"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+)
+
+func (s *Server) ports(*http.Request) (api.List[api.Port], error) {
+	state := s.node.State()
+	if state == nil {
+		return list[api.Port](nil), nil
+	}
+	routes := make(map[uint16][]string)
+	for _, r := range state.Attachments.Routes {
+		routes[r.Port] = append(routes[r.Port], r.Prefix.String())
+	}
+	var out []api.Port
+	for _, p := range state.Attachments.Ports {
+		one := api.Port{
+			ID: p.ID, Kind: p.Kind.String(), Device: p.Device, Index: p.Ifindex, MTU: p.MTU,
+			Network: uint32(p.Network), HostMAC: mac(p.HostMAC), PeerMAC: mac(p.PeerMAC), Routes: routes[p.ID],
+		}
+		for _, a := range p.Addresses {
+			one.Addresses = append(one.Addresses, a.String())
+		}
+		out = append(out, one)
+	}
+	return list(out), nil
+}
+
+// mac writes an address, nothing for none.
+func mac(m [6]byte) string {
+	if m == ([6]byte{}) {
+		return ""
+	}
+	return net.HardwareAddr(m[:]).String()
+}
+
+func (s *Server) problems(*http.Request) (api.List[api.Problem], error) {
+	state := s.node.State()
+	if state == nil {
+		return list[api.Problem](nil), nil
+	}
+	var out []api.Problem
+	for _, p := range state.Problems {
+		out = append(out, problemOf(p))
+	}
+	return list(out), nil
+}
+
+func problemOf(p model.Problem) api.Problem {
+	return api.Problem{Kind: p.Kind, Object: p.Object, Field: p.Field, Reason: p.Reason, Message: p.Message}
+}

@@ -1,0 +1,80 @@
+package adminserver
+
+import (
+	"net/http"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+)
+
+func (s *Server) services(*http.Request) (api.List[api.Service], error) {
+	state := s.node.State()
+	if state == nil {
+		return list[api.Service](nil), nil
+	}
+	out := make([]api.Service, 0, len(state.Services))
+	for _, svc := range state.Services {
+		out = append(out, serviceOf(svc, state.Node.Name))
+	}
+	return list(out), nil
+}
+
+func serviceOf(svc *model.Service, node string) api.Service {
+	out := api.Service{
+		Namespace: svc.Name.Namespace, Name: svc.Name.Name, Network: uint32(svc.Network),
+		InternalPolicy: svc.InternalPolicy.String(), ExternalPolicy: svc.ExternalPolicy.String(),
+		Ports: []api.ServicePort{},
+	}
+	for i := range svc.Ports {
+		out.Ports = append(out.Ports, portOf(&svc.Ports[i], node))
+	}
+	return out
+}
+
+func portOf(p *model.ServicePort, node string) api.ServicePort {
+	out := api.ServicePort{
+		Name: p.Name, Protocol: p.Protocol.String(), Port: p.Port,
+		Frontends: []api.Frontend{}, Families: []api.Family{},
+	}
+	for _, f := range p.Frontends {
+		out.Frontends = append(out.Frontends, api.Frontend{Kind: f.Kind.String(), Address: f.Addr.String(), Port: f.Port})
+	}
+	for _, family := range families {
+		if c, ok := p.Families[family.number]; ok {
+			out.Families = append(out.Families, api.Family{
+				Family:   family.name,
+				Internal: choiceOf(&c.Internal, node),
+				External: choiceOf(&c.External, node),
+				Cluster:  choiceOf(&c.Cluster, node),
+			})
+		}
+	}
+	return out
+}
+
+// families in the order in which they are shown.
+var families = []struct {
+	number int
+	name   string
+}{{4, "IPv4"}, {6, "IPv6"}}
+
+func choiceOf(c *model.Choice, node string) api.Choice {
+	out := api.Choice{Tier: c.Tier, Endpoints: make([]api.Endpoint, 0, len(c.Endpoints))}
+	for i := range c.Endpoints {
+		out.Endpoints = append(out.Endpoints, endpointOf(&c.Endpoints[i], node))
+	}
+	for i := range c.Excluded {
+		x := &c.Excluded[i]
+		out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: endpointOf(&x.Endpoint, node), Reason: x.Reason})
+	}
+	return out
+}
+
+func endpointOf(e *model.Endpoint, node string) api.Endpoint {
+	return api.Endpoint{
+		Address: e.Addr.String(), Port: e.Port, Node: e.Node, Zone: e.Zone, Pod: e.Pod,
+		Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Local: local(e, node),
+	}
+}
+
+func local(e *model.Endpoint, node string) bool { return node != "" && e.Node == node }
