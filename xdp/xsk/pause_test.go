@@ -39,7 +39,7 @@ func pauseAndRecover(t *testing.T, receive, fill int, counted func(KernelStats) 
 	// About 100,000 frames a second: a batch of 100 each millisecond. next is the number
 	// of the next frame, so that whoever waits can tell new frames from old ones.
 	var next atomic.Uint64
-	start(t, func(stop *atomic.Bool) error {
+	finish := start(t, func(stop *atomic.Bool) error {
 		batch := make([]Frame, 100)
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
@@ -109,4 +109,15 @@ func pauseAndRecover(t *testing.T, receive, fill int, counted func(KernelStats) 
 		t.Errorf("frames were lost during the pause, but none is counted: %+v", st.Kernel)
 	}
 	conserved(t, receivers)
+
+	// Nothing is lost silently: with the sender stopped, what was sent is what was received
+	// plus what is counted as lost.
+	finish()
+	await(t, 5*time.Second, "every frame is accounted for", func() bool {
+		drain()
+		if st, err = in.Stats(); err != nil {
+			t.Fatal(err)
+		}
+		return st.Received+st.Kernel.Lost() == next.Load()
+	})
 }

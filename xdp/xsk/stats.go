@@ -11,6 +11,10 @@ type KernelStats struct {
 	TransmitRingEmpty uint64 // times that the kernel looked for frames to send and found none
 }
 
+// Lost is how many frames arrived at the queue and were lost before Receive. Dropped holds
+// the frames of FillRingEmpty already.
+func (k KernelStats) Lost() uint64 { return k.Dropped + k.ReceiveRingFull }
+
 // Stats are the counters of a socket since it was opened.
 type Stats struct {
 	Kernel KernelStats
