@@ -22,7 +22,7 @@
 // state directory belongs to root alone.
 //
 // The package never touches a packet, a clock or Kubernetes. Lookups take no lock and
-// allocate nothing: one keyed hash and mostly one probe, about 5 ns when the lines are in
+// allocate nothing: one keyed hash and mostly one probe, about 7 ns when the lines are in
 // cache; Route is a binary search. The hash keys are drawn anew for every file, so
 // that nobody who can choose addresses can choose collisions.
 package table
