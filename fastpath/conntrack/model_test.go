@@ -74,9 +74,10 @@ func TestAgainstModel(t *testing.T) {
 			}
 			r := &modelRun{T: t, rand: rand.New(rand.NewPCG(seed, 1)), table: table, mem: mem, model: model{map[Tuple]*modelFlow{}}, now: 0xffffff00}
 			r.open()
-			for step := range *modelSteps {
+			steps := slower(*modelSteps)
+			for step := range steps {
 				r.step()
-				if step%(*modelSteps/100) == 0 {
+				if step%(steps/100) == 0 {
 					r.compare()
 				}
 			}

@@ -60,7 +60,9 @@ func firstPackets(t *testing.T, table *Table, workers, start, n int) (lost, met 
 			r := rand.New(rand.NewPCG(uint64(w), 1))
 			var fwd, rev Flow
 			for i := range n {
-				stayClose(progress, w, i)
+				if i%8 == 0 {
+					stayClose(progress, w, i)
+				}
 				connection(start+i, i&1 != 0, &fwd, &rev)
 				decide(&fwd, &rev, uint32(r.IntN(250)+1))
 				if !table.Lookup(&fwd.Tuple, &fwd) {
