@@ -70,19 +70,21 @@ func inUse(s api.Status) error {
 // AwaitService waits until every node forwards a Service of the default namespace exactly
 // to these endpoints, in the states that they have.
 func (l *Lab) AwaitService(ctx context.Context, service string, endpoints []manifests.Endpoint) error {
-	want := wanted(endpoints)
 	for _, n := range l.Nodes() {
-		if err := n.awaitService(ctx, service, want); err != nil {
-			return err
+		admin := n.Admin()
+		err := AwaitService(ctx, admin, service, endpoints)
+		admin.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
 		}
 	}
 	return nil
 }
 
-func (n *Node) awaitService(ctx context.Context, service string, want []string) error {
-	admin := n.Admin()
-	defer admin.Close()
-	return await(ctx, fmt.Sprintf("%s does not have Service %s as it is declared", n.Name, service), func() error {
+// AwaitService waits until one node does, as its agent tells.
+func AwaitService(ctx context.Context, admin *api.Client, service string, endpoints []manifests.Endpoint) error {
+	want := wanted(endpoints)
+	return await(ctx, "Service "+service+" is not as it is declared", func() error {
 		if err := known(ctx, admin, service); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func newFolder(source string) (*folder, error) {
 		os.RemoveAll(path)
 		return nil, err
 	}
-	return f, errors.Join(f.fill(source), f.makeNodes())
+	return f, errors.Join(CopyManifests(source, f.manifests()), f.makeNodes())
 }
 
 func (f *folder) lockPath() string            { return filepath.Join(f.path, "lock") }
@@ -54,8 +54,9 @@ func (f *folder) makeNodes() error {
 	return nil
 }
 
-// fill copies the YAML of a folder, or the embedded one.
-func (f *folder) fill(source string) error {
+// CopyManifests makes the folder to and copies the YAML of another one into it; the empty
+// one means that of the lab.
+func CopyManifests(source, to string) error {
 	var from fs.FS = manifests.Files
 	if source != "" {
 		from = os.DirFS(source)
@@ -67,7 +68,7 @@ func (f *folder) fill(source string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("manifests: no *.yaml file in %s", source)
 	}
-	if err := os.Mkdir(f.manifests(), 0o755); err != nil {
+	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -75,7 +76,7 @@ func (f *folder) fill(source string) error {
 		if err != nil {
 			return fmt.Errorf("manifests: %w", err)
 		}
-		if err := os.WriteFile(filepath.Join(f.manifests(), name), b, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(to, name), b, 0o644); err != nil {
 			return fmt.Errorf("manifests: %w", err)
 		}
 	}

@@ -1,5 +1,148 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
 
-func newDemo() *cobra.Command { return &cobra.Command{Use: "demo"} }
+	"github.com/spf13/cobra"
+
+	"lace-cni.io/lace/bench/lab/testenv"
+	"lace-cni.io/lace/cmd/lace/acts"
+	"lace-cni.io/lace/cmd/lace/real"
+	"lace-cni.io/lace/cmd/lace/screen"
+	"lace-cni.io/lace/cmd/lace/simulated"
+)
+
+// demo is what the command line says.
+type demo struct {
+	once        bool
+	sim         bool
+	requireReal bool
+	plain       bool
+	keep        bool
+	manifests   string
+}
+
+// newDemo shows Lace without a cluster.
+func newDemo() *cobra.Command {
+	d := &demo{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show Lace at work on this machine, without a cluster",
+		Long: "demo builds two nodes, pods and an outside client out of network namespaces, runs Lace\n" +
+			"on them and plays acts with real connections, each of which is asserted. On a terminal\n" +
+			"a live table follows until q is pressed. Everything vanishes with the command.\n\n" +
+			"Without the privileges for AF_XDP the same control path and packet pipeline run over\n" +
+			"memory, and every line says SIMULATED.",
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if d.sim && d.requireReal {
+				return fmt.Errorf("--sim and --require-real exclude each other")
+			}
+			return nil
+		},
+		RunE: does(func(cmd *cobra.Command, _ []string) error { return d.run(cmd) }),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&d.once, "once", false, "play the acts and end")
+	f.BoolVar(&d.sim, "sim", false, "simulate, even where the real thing could run")
+	f.BoolVar(&d.requireReal, "require-real", false, "fail rather than simulate")
+	f.BoolVar(&d.plain, "plain", false, "no colour, no live table: a line for each act")
+	f.BoolVar(&d.keep, "keep", false, "leave the folder with manifests and logs behind")
+	f.StringVar(&d.manifests, "manifests", "", "folder of YAML to begin with, copied; it needs the Nodes and the Service web of the usual one")
+	return cmd
+}
+
+// closingStage is a stage that the demo opened.
+type closingStage interface {
+	acts.Stage
+	Close() error
+}
+
+func (d *demo) run(cmd *cobra.Command) (err error) {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	s, err := d.open(ctx, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}()
+	terminal := outTerminal(out)
+	paint := screen.Paint{}
+	if terminal != nil {
+		paint = screen.NewPaint(terminal, d.plain)
+	}
+	mark := ""
+	if s.Simulated() {
+		mark = paint.Warn("SIMULATED") + " "
+	}
+	fmt.Fprintf(out, "%slace demo · manifests: %s\n", mark, s.Manifests())
+	for _, text := range s.Tells() {
+		fmt.Fprintf(out, "%s%s\n", mark, text)
+	}
+	tally := acts.Play(ctx, s, func(l acts.Line) { fmt.Fprintf(out, "%s%s\n", mark, lineText(paint, l)) })
+	if terminal != nil && !d.once && !d.plain && ctx.Err() == nil {
+		if err := watch(ctx, s, terminal, paint); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out, tally)
+	if tally.Failed > 0 {
+		return silent
+	}
+	return nil
+}
+
+// open makes the stage that the flags and the privileges allow.
+func (d *demo) open(ctx context.Context, errs io.Writer) (closingStage, error) {
+	missing := testenv.Missing()
+	switch {
+	case d.sim:
+		return simulated.Start(ctx, d.manifests, d.keep)
+	case len(missing) == 0:
+		return real.Start(ctx, d.manifests, d.keep)
+	case d.requireReal:
+		return nil, fmt.Errorf("the real demo needs %s: run it as root", strings.Join(missing, ", "))
+	}
+	fmt.Fprintf(errs, "lace: missing %s: simulating; run as root for the real thing\n", strings.Join(missing, ", "))
+	return simulated.Start(ctx, d.manifests, d.keep)
+}
+
+// lineText is one act on one line.
+func lineText(p screen.Paint, l acts.Line) string {
+	verdict, text := p.Good("ok  "), l.Saw
+	if !l.Passed() {
+		verdict, text = p.Bad("FAIL"), l.Err.Error()
+	}
+	return fmt.Sprintf("%s  %-4s  %-20s  %s", verdict, l.FamilyName(), l.Act, text)
+}
+
+// outTerminal is the terminal that out is, or nil.
+func outTerminal(out io.Writer) *os.File {
+	if f, isFile := out.(*os.File); isFile && screen.IsTerminal(f) {
+		return f
+	}
+	return nil
+}
+
+// clear moves the cursor to the top left corner and clears the screen (ECMA-48).
+const clear = "\x1b[H\x1b[2J"
+
+// watch repaints the live table until q is pressed or ctx ends.
+func watch(ctx context.Context, s acts.Stage, terminal *os.File, paint screen.Paint) error {
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	restore, err := onKey(os.Stdin, 'q', quit)
+	if err != nil {
+		return err
+	}
+	defer restore()
+	acts.Watch(ctx, s, func(v acts.View) { fmt.Fprint(terminal, clear+v.Render(paint)) })
+	return nil
+}

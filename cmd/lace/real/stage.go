@@ -28,17 +28,6 @@ type Stage struct {
 
 var _ acts.Stage = (*Stage)(nil)
 
-// webPods are the pods behind the Service web, which listen on targetPort.
-var webPods = []string{"web-1", "web-2", "web-3"}
-
-const targetPort = 8080
-
-// webPorts are the ports of web's endpoints.
-var webPorts = []manifests.Port{
-	{Name: "http", Protocol: "TCP", Port: targetPort},
-	{Name: "echo", Protocol: "UDP", Port: targetPort},
-}
-
 // Start builds the lab and starts every process in it. folder is YAML to begin with;
 // empty: that of the lab.
 func Start(ctx context.Context, folder string, keep bool) (*Stage, error) {
@@ -56,8 +45,8 @@ func Start(ctx context.Context, folder string, keep bool) (*Stage, error) {
 }
 
 func (s *Stage) populate(ctx context.Context) error {
-	for _, name := range webPods {
-		if err := s.lab.Pod(name).Listen(ctx, targetPort); err != nil {
+	for _, name := range lab.WebPods {
+		if err := s.lab.Pod(name).Listen(ctx, lab.WebTarget); err != nil {
 			return err
 		}
 	}
@@ -175,7 +164,7 @@ func (s *Stage) StartStream(ctx context.Context, from string, st traffic.Stream)
 
 // Web are the three pods, all ready.
 func (s *Stage) Web() (out []manifests.Endpoint) {
-	for _, name := range webPods {
+	for _, name := range lab.WebPods {
 		out = append(out, s.lab.Pod(name).Endpoint(manifests.Ready))
 	}
 	return out
@@ -183,7 +172,7 @@ func (s *Stage) Web() (out []manifests.Endpoint) {
 
 // SetWeb saves web's endpoints and waits for both nodes.
 func (s *Stage) SetWeb(ctx context.Context, endpoints []manifests.Endpoint) (p acts.Programmed, err error) {
-	b, err := manifests.Slices("web", webPorts, endpoints)
+	b, err := manifests.Slices("web", lab.WebPorts, endpoints)
 	if err != nil {
 		return p, err
 	}

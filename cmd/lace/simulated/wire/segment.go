@@ -165,3 +165,12 @@ func quoted(b []byte) (Segment, error) {
 		Protocol: protocol, Unreachable: true,
 	}, nil
 }
+
+// Destination is the address that a frame is for, without a look at its checksums.
+func Destination(frame []byte) (netip.Addr, error) {
+	var p packet.Packet
+	if o := p.Parse(frame); o != packet.OK && o != packet.NoPorts {
+		return netip.Addr{}, errNotOurs
+	}
+	return p.Dst.Netip(), nil
+}
