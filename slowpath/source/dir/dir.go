@@ -8,16 +8,78 @@ import (
 	"lace-cni.io/lace/slowpath/source"
 )
 
-// Dir is a source that reads a folder of YAML.
+// Defaults of a Dir.
+const (
+	DefaultSettle = 50 * time.Millisecond
+	DefaultPoll   = time.Second
+)
+
+// Dir is a source that reads a folder. The fields are set before Run.
 type Dir struct {
 	Path   string
-	Settle time.Duration // quiet time awaited after a change
-	Poll   time.Duration // how often the folder is looked at without being told
+	Settle time.Duration // how long a file must be quiet; at most 20 times that is waited
+	Poll   time.Duration // how often the folder is looked at without a notice
 	Log    *slog.Logger
 }
 
-// New returns a source over the folder with its default times.
-func New(path string) *Dir { return &Dir{Path: path} }
+var _ source.Source = (*Dir)(nil)
 
-// Run implements source.Source.
-func (d *Dir) Run(ctx context.Context, sink source.Sink) error { <-ctx.Done(); return nil }
+// New returns a source over the folder at path, with default times.
+func New(path string) *Dir {
+	return &Dir{Path: path, Settle: DefaultSettle, Poll: DefaultPoll, Log: slog.Default()}
+}
+
+// Run implements source.Source. A folder that is not there yet, or not readable, is a
+// Problem and is waited for; the source is synced when it was read, and every file in it
+// that was being written was quiet, or did not become quiet in time.
+func (d *Dir) Run(ctx context.Context, sink source.Sink) error {
+	w := watch(d.Path, d.Log)
+	defer w.close()
+	r := run{folder: newFolder(d.Path, d.Settle), sink: sink}
+	poll := time.NewTicker(d.Poll)
+	defer poll.Stop()
+	r.pass(time.Now())
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.notices:
+			r.pass(time.Now())
+		case <-r.again:
+			r.pass(time.Now())
+		case <-poll.C:
+			w.renew()
+			r.pass(time.Now())
+		}
+	}
+}
+
+// run is one Run.
+type run struct {
+	*folder
+	sink   source.Sink
+	first  time.Time // when the folder could be read first
+	synced bool
+	again  <-chan time.Time
+}
+
+func (r *run) pass(now time.Time) {
+	out := r.look(now, now)
+	r.again = nil
+	if out.again > 0 {
+		r.again = time.After(out.again)
+	}
+	if out.news {
+		r.sink.Apply(out.changes, out.problems)
+	}
+	if r.synced || !out.readable {
+		return
+	}
+	if r.first.IsZero() {
+		r.first = now
+	}
+	if out.again == 0 || now.Sub(r.first) > r.most {
+		r.synced = true
+		r.sink.Synced()
+	}
+}

@@ -1,0 +1,53 @@
+package dir
+
+import (
+	"bytes"
+)
+
+// document is one YAML document of a file.
+type document struct {
+	number int // from 1, empty ones do not count
+	line   int // where it starts, from 1
+	text   []byte
+}
+
+// split cuts a file at its separators: lines that are --- alone or go on after a space.
+// Documents without content are left out.
+func split(b []byte) (out []document) {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	start, startLine, line := 0, 1, 1
+	end := func(at int) {
+		if text := b[start:at]; !blank(text) {
+			out = append(out, document{number: len(out) + 1, line: startLine, text: text})
+		}
+	}
+	for at := 0; at < len(b); line++ {
+		next := len(b)
+		if n := bytes.IndexByte(b[at:], '\n'); n >= 0 {
+			next = at + n + 1
+		}
+		if separates(b[at:next]) {
+			end(at)
+			start, startLine = at+3, line
+		}
+		at = next
+	}
+	end(len(b))
+	return out
+}
+
+func separates(line []byte) bool {
+	rest, found := bytes.CutPrefix(line, []byte("---"))
+	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+}
+
+// blank reports whether a text holds nothing but space, comments and directives.
+func blank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' && !bytes.Equal(line, []byte("...")) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package dir
+
+import (
+	"fmt"
+	"hash/maphash"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/source"
+)
+
+// objectKey identifies an object among all files.
+type objectKey struct {
+	kind source.Kind
+	name model.Name
+}
+
+func (o *Object) key() objectKey { return objectKey{o.Kind, o.Name} }
+
+// folder is the state of the folder as it was last looked at.
+type folder struct {
+	path   string
+	settle time.Duration // how long a file must be quiet
+	most   time.Duration // and how long it is waited for at most
+	limits limits
+	seed   maphash.Seed
+
+	files     []*file // by name
+	delivered map[objectKey]any
+	problems  []model.Problem // as delivered
+	clashing  []model.Problem // between files
+	unread    []model.Problem // why the folder itself could not be read
+}
+
+func newFolder(path string, settle time.Duration) *folder {
+	return &folder{
+		path: path, settle: settle, most: 20 * settle, limits: defaultLimits, seed: maphash.MakeSeed(),
+		delivered: map[objectKey]any{},
+	}
+}
+
+// outcome is what one look at the folder found.
+type outcome struct {
+	changes  []source.Change
+	problems []model.Problem
+	news     bool          // changes or problems differ from before
+	again    time.Duration // look again after this long, because something is not quiet yet; 0: no need
+	readable bool
+}
+
+// look reads what changed since the last look. now is the time of it, and noticed when
+// the first sign of a change was seen.
+func (d *folder) look(now, noticed time.Time) (out outcome) {
+	found, err := list(d.path, d.limits)
+	if err != nil {
+		d.unread = []model.Problem{{
+			Kind: "File", Object: d.path, Reason: "FolderUnreadable",
+			Message: fmt.Sprintf("the folder cannot be read: %v; all objects stay as they were", err),
+		}}
+		return d.conclude(outcome{}, nil)
+	}
+	d.unread = nil
+	l := looking{folder: d, now: now, noticed: noticed, triggers: map[string]time.Time{}}
+	l.meet(found)
+	out.again, out.readable = l.again, true
+	return d.conclude(out, l.triggers)
+}
+
+// conclude works out what to deliver.
+func (d *folder) conclude(out outcome, triggers map[string]time.Time) outcome {
+	if len(triggers) > 0 {
+		out.changes, d.clashing = d.deliver(triggers), d.clashes()
+	}
+	problems := slices.Clone(d.unread)
+	for _, f := range d.files {
+		problems = append(problems, f.problems...)
+	}
+	problems = append(problems, d.clashing...)
+	out.news = len(out.changes) > 0 || !slices.Equal(problems, d.problems)
+	d.problems, out.problems = problems, problems
+	return out
+}
+
+// placed is an object and where it is.
+type placed struct {
+	*Object
+	file *file
+	kept bool
+}
+
+// each yields every object of every file in order of precedence: what files say now
+// before what wrong ones said, then by file name, then by place in the file.
+func (d *folder) each(yield func(placed) bool) {
+	for _, kept := range []bool{false, true} {
+		for _, f := range d.files {
+			objects := f.objects
+			if kept {
+				objects = f.kept
+			}
+			for i := range objects {
+				if !yield(placed{&objects[i], f, kept}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// clashes names objects that are in more than one place, and those beyond the limit.
+func (d *folder) clashes() (out []model.Problem) {
+	first := map[objectKey]*file{}
+	beyond := 0
+	for p := range d.each {
+		holder, taken := first[p.key()]
+		switch {
+		case taken && !p.kept:
+			out = append(out, model.Problem{
+				Kind: "File", Object: p.file.name, Reason: "DuplicateObject",
+				Message: fmt.Sprintf("%s %s is in %s too, which is used; remove it from one of them", p.Kind, nameFor(p.Object), holder.name),
+			})
+		case taken:
+		case len(first) >= d.limits.objects:
+			beyond++
+		default:
+			first[p.key()] = p.file
+		}
+	}
+	if beyond > 0 {
+		out = append(out, model.Problem{
+			Kind: "File", Object: d.path, Reason: "TooManyObjects",
+			Message: fmt.Sprintf("%d objects are not read: at most %d are, in the order of file names; remove some", beyond, d.limits.objects),
+		})
+	}
+	return out
+}
+
+func nameFor(o *Object) string {
+	if o.Name.Namespace == "" {
+		return o.Name.Name
+	}
+	return strings.Trim(o.Name.String(), "/")
+}
+
+func (d *folder) file(name string) (int, bool) {
+	return slices.BinarySearchFunc(d.files, name, func(f *file, n string) int { return strings.Compare(f.name, n) })
+}
+
+func (d *folder) full(name string) string { return filepath.Join(d.path, name) }

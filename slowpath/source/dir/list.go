@@ -1,0 +1,128 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// version tells one content of a file from the next without reading it.
+type version struct {
+	device, inode     uint64
+	size              int64
+	modified, changed time.Time
+}
+
+func versionOf(st *unix.Stat_t) version {
+	return version{
+		device: st.Dev, inode: st.Ino, size: st.Size,
+		modified: time.Unix(st.Mtim.Unix()), changed: time.Unix(st.Ctim.Unix()),
+	}
+}
+
+// listed is one file of the folder.
+type listed struct {
+	name    string
+	version version
+	err     error // it is there, but cannot be looked at
+}
+
+// list returns the files that count, by name. Symbolic links are followed; one that
+// leads nowhere is a file that cannot be looked at.
+func list(path string, lim limits) ([]listed, error) {
+	names, err := entries(path, lim.entries)
+	if err != nil {
+		return nil, err
+	}
+	var out []listed
+	for _, name := range names {
+		if !counts(name) {
+			continue
+		}
+		var st unix.Stat_t
+		err := unix.Stat(filepath.Join(path, name), &st)
+		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			continue
+		}
+		if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+			err = errors.New("it is no regular file")
+		}
+		out = append(out, listed{name, versionOf(&st), err})
+	}
+	if len(out) > lim.files {
+		return nil, fmt.Errorf("the folder has %d files, at most %d are read; put several documents into one file", len(out), lim.files)
+	}
+	return out, nil
+}
+
+// entries lists the folder, sorted, and gives up on one that is beyond all measure.
+func entries(path string, most int) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(most + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(names) > most {
+		return nil, fmt.Errorf("the folder has more than %d entries; give Lace a folder of its own", most)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func counts(name string) bool {
+	if strings.HasPrefix(name, ".") {
+		return false
+	}
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// read returns the content of a file and the version that it has. A file that changes
+// while it is read has no version: it will be read again.
+func read(path string, most int64) ([]byte, version, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) // non-blocking: a pipe must not hang us
+	if err != nil {
+		return nil, version{}, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	var before, after unix.Stat_t
+	if err := unix.Fstat(fd, &before); err != nil {
+		return nil, version{}, err
+	}
+	if before.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, version{}, errors.New("it is no regular file")
+	}
+	if before.Size > most {
+		return nil, version{}, fmt.Errorf("it has %d bytes, at most %d are read; split it", before.Size, most)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, version{}, err
+	}
+	if int64(len(b)) > most {
+		return nil, version{}, fmt.Errorf("it grew above %d bytes; split it", most)
+	}
+	if err := unix.Fstat(fd, &after); err != nil {
+		return nil, version{}, err
+	}
+	if v := versionOf(&after); v == versionOf(&before) {
+		return b, v, nil
+	}
+	return b, version{}, nil
+}
