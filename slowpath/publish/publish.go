@@ -56,3 +56,7 @@ func (p *Publisher) State() *State { return p.state.Load() }
 
 // Changed returns a channel that is closed at the next publication.
 func (p *Publisher) Changed() <-chan struct{} { return nil }
+
+// Queued is when the oldest change came that is not published yet; zero when none waits.
+// Health (livez) and metrics go by it, so it must not depend on Run making progress.
+func (p *Publisher) Queued() time.Time { return time.Time{} }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"lace-cni.io/lace/slowpath/agent"
+	"lace-cni.io/lace/slowpath/source/dir"
+)
+
+// options are the flags as given.
+type options struct {
+	stateDir    string
+	bpffs       string
+	nodeName    string
+	sourceDir   string
+	ranges      ranges
+	healthAddr  string
+	metricsAddr string
+	cleanup     bool
+	logFormat   string
+	logLevel    slog.Level
+	version     bool
+}
+
+// flags declares every flag.
+func flags(o *options) *flag.FlagSet {
+	f := flag.NewFlagSet("lace-agent", flag.ContinueOnError)
+	f.StringVar(&o.stateDir, "state-dir", agent.DefaultStateDir, "`directory` shared with lace-fastpath")
+	f.StringVar(&o.bpffs, "bpffs", agent.DefaultBPFFS, "`directory` of the BPF file system that lace-fastpath pins in")
+	f.StringVar(&o.nodeName, "node-name", "", "`name` of this node's Node object (default: the host name in lower case)")
+	f.StringVar(&o.sourceDir, "source-dir", "", "`folder` of YAML that holds Services, EndpointSlices and Nodes")
+	f.Var(&o.ranges, "service-cidrs", "service ranges, `prefixes` separated by commas; the node's own packets to them go to Lace")
+	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics and /proxyMode; empty: not served")
+	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
+	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")
+	f.BoolVar(&o.version, "version", false, "print the version, and end")
+	return f
+}
+
+// parse reads a command line and checks what does not depend on the node.
+func parse(args []string, errs io.Writer) (*options, error) {
+	o := new(options)
+	f := flags(o)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	if err := f.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			fmt.Fprintln(errs, "lace-agent publishes what lace-fastpath works by.\n\nFlags:")
+			f.SetOutput(errs)
+			f.PrintDefaults()
+		}
+		return nil, err
+	}
+	return o, o.check(f.Args())
+}
+
+func (o *options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("%q is no flag: flags are all there is", rest[0])
+	case o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto":
+		return fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
+	case o.sourceDir == "" && !o.cleanup && !o.version:
+		return fmt.Errorf("--source-dir is missing: name the folder of YAML that declares Services")
+	}
+	if o.nodeName != "" {
+		return nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("--node-name is missing, and the host name cannot be read: %w", err)
+	}
+	o.nodeName = strings.ToLower(name) // as the kubelet does
+	return nil
+}
+
+// config is what the flags ask for.
+func (o *options) config(errs io.Writer) agent.Config {
+	log := slog.New(o.handler(errs))
+	source := dir.New(o.sourceDir)
+	source.Log = log
+	return agent.Config{
+		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
+		Source: source, SourceName: "dir:" + o.sourceDir,
+		ServiceCIDRs: o.ranges, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
+		Version: version, Log: log,
+	}
+}
+
+func (o *options) handler(w io.Writer) slog.Handler {
+	with := &slog.HandlerOptions{Level: o.logLevel}
+	f, isFile := w.(*os.File)
+	if o.logFormat == "text" || o.logFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
+		return slog.NewTextHandler(w, with)
+	}
+	return slog.NewJSONHandler(w, with)
+}
+
+// ranges is a list of prefixes in one flag.
+type ranges []netip.Prefix
+
+// String implements flag.Value.
+func (r *ranges) String() string {
+	var out []string
+	for _, p := range *r {
+		out = append(out, p.String())
+	}
+	return strings.Join(out, ",")
+}
+
+// Set implements flag.Value. A later flag replaces an earlier one.
+func (r *ranges) Set(s string) error {
+	var out ranges
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(part)
+		if err != nil {
+			return fmt.Errorf("%q is no prefix such as 10.96.0.0/16", part)
+		}
+		if p != p.Masked() {
+			return fmt.Errorf("%s has bits behind its length: do you mean %s?", p, p.Masked())
+		}
+		out = append(out, p)
+	}
+	*r = out
+	return nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommandLines(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "state")
+	cases := []struct {
+		name string
+		args []string
+		code int
+		says string // on standard error, or standard output
+	}{
+		{"help names the flags", []string{"--help"}, exitDone, "-service-cidrs"},
+		{"the version is one line", []string{"--version"}, exitDone, version},
+		{"a flag that does not exist", []string{"--verbose"}, exitUsage, "verbose"},
+		{"a word that is no flag", []string{"--source-dir=x", "run"}, exitUsage, `"run"`},
+		{"no source", nil, exitUsage, "--source-dir"},
+		{"a range that is no prefix", []string{"--service-cidrs=10.96.0.0"}, exitUsage, "10.96.0.0/16"},
+		{"a range with bits behind its length", []string{"--service-cidrs=10.96.0.1/16"}, exitUsage, "do you mean 10.96.0.0/16"},
+		{"ranges that overlap", []string{"--source-dir=x", "--node-name=n", "--state-dir=" + absent, "--service-cidrs=10.0.0.0/8, 10.96.0.0/16"}, exitBad, "overlap"},
+		{"a log format that does not exist", []string{"--source-dir=x", "--log-format=xml"}, exitUsage, "xml"},
+		{"a log level that does not exist", []string{"--log-level=loud"}, exitUsage, "loud"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := run(t.Context(), c.args, &out, &errs); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if said := out.String() + errs.String(); !strings.Contains(said, c.says) {
+				t.Errorf("said %q, want something with %q", said, c.says)
+			}
+			if _, err := os.Stat(absent); err == nil {
+				t.Errorf("%s was made although nothing was started", absent)
+			}
+		})
+	}
+}
+
+// TestThePageListsEveryFlagAndNoOther holds docs/reference/lace-agent.md to the flags.
+func TestThePageListsEveryFlagAndNoOther(t *testing.T) {
+	const page = "../../docs/reference/lace-agent.md"
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := make(map[string]string)
+	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| ([^|]*) \\|")
+	for _, m := range row.FindAllStringSubmatch(string(b), -1) {
+		described[m[1]] = strings.Trim(m[2], "`")
+	}
+	declared := make(map[string]string)
+	flags(new(options)).VisitAll(func(f *flag.Flag) { declared[f.Name] = f.DefValue })
+	if diff := cmp.Diff(described, declared); diff != "" {
+		t.Errorf("flags and their defaults in %s against the code (-page +code):\n%s", page, diff)
+	}
+}

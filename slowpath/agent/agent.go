@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lace-cni.io/lace/slowpath/attach"
+	"lace-cni.io/lace/slowpath/metrics"
+	"lace-cni.io/lace/slowpath/netdev"
+	"lace-cni.io/lace/slowpath/publish"
+)
+
+// Run serves the node until ctx is done, which is no error. It returns early only when it
+// cannot start, or when one of its parts failed in a way that a new start is the remedy
+// for. What was published, and the routes of the service ranges, stay in every case.
+func Run(ctx context.Context, c Config) error {
+	if err := c.complete(); err != nil {
+		return err
+	}
+	if err := openState(c.StateDir); err != nil {
+		return err
+	}
+	held, err := lock(c.path("agent.lock"), "lace-agent")
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if c.Stack == nil {
+		k, err := netdev.Open()
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		c.Stack = k
+	}
+	return serve(ctx, &c)
+}
+
+// part is something that runs until its context ends.
+type part func(context.Context) error
+
+// serve builds the parts, runs them together and ends with the first that fails.
+func serve(ctx context.Context, c *Config) error {
+	var m *metrics.Metrics
+	publisher, err := publish.New(publish.Config{
+		Node: c.NodeName, Path: c.path("snapshot"), Latency: func(d time.Duration) { m.Programmed(d) }, Log: c.Log,
+	})
+	if err != nil {
+		return err
+	}
+	tally := newTally(publisher, c.NodeName)
+	seen := newObserver(c, publisher, tally)
+	m = metrics.New(c.Version, seen.reading)
+
+	servers, err := c.listen(seen, m)
+	if err != nil {
+		return err
+	}
+	follower := attach.New(attach.Config{
+		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Log: c.Log,
+	})
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range append(servers,
+		publisher.Run,
+		func(ctx context.Context) error { return c.Source.Run(ctx, tally) },
+		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
+		seen.run,
+	) {
+		group.Go(func() error { return run(ctx) })
+	}
+	c.Log.Info("serving", "node", c.NodeName, "source", c.SourceName, "stateDir", c.StateDir,
+		"serviceCIDRs", c.ServiceCIDRs, "health", c.HealthAddr, "metrics", c.MetricsAddr, "version", c.Version)
+	return group.Wait()
+}

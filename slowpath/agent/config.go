@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+
+	"lace-cni.io/lace/slowpath/netdev"
+	"lace-cni.io/lace/slowpath/source"
+)
+
+// Defaults of Config, which are those of lace-agent's flags.
+const (
+	DefaultStateDir    = "/run/lace"
+	DefaultBPFFS       = "/sys/fs/bpf"
+	DefaultHealthAddr  = "0.0.0.0:10256"
+	DefaultMetricsAddr = "127.0.0.1:10249"
+)
+
+// Config of the agent of one node.
+type Config struct {
+	StateDir     string         // files shared with the fast path; made with mode 0700; empty: DefaultStateDir
+	BPFFS        string         // the BPF file system that the fast path pins in; empty: DefaultBPFFS
+	NodeName     string         // name of this node, as in its Node object
+	Source       source.Source  // where objects come from
+	SourceName   string         // what to call it, such as dir:/etc/lace
+	ServiceCIDRs []netip.Prefix // service ranges, routed to lace0
+	HealthAddr   string         // of /healthz and /livez; empty: not served
+	MetricsAddr  string         // of /metrics and /proxyMode; empty: not served
+	Version      string
+	Stack        netdev.Stack // the node's network; nil: that of the calling thread's namespace
+	Log          *slog.Logger // nil: slog.Default
+}
+
+// complete sets defaults and refuses what cannot work.
+func (c *Config) complete() error {
+	if c.StateDir == "" {
+		c.StateDir = DefaultStateDir
+	}
+	if c.BPFFS == "" {
+		c.BPFFS = DefaultBPFFS
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.NodeName == "" {
+		return errors.New("the node has no name: say which Node object is this one (--node-name)")
+	}
+	if c.Source == nil {
+		return errors.New("there is no source of objects: name a folder of YAML (--source-dir)")
+	}
+	for i, p := range c.ServiceCIDRs {
+		if !p.IsValid() || p.Bits() == 0 || p.Addr().Is4In6() {
+			return fmt.Errorf("service range %s: want a prefix of an IPv4 or IPv6 address, and not everything (--service-cidrs)", p)
+		}
+		for _, other := range c.ServiceCIDRs[:i] {
+			if p.Overlaps(other) {
+				return fmt.Errorf("service ranges %s and %s overlap (--service-cidrs)", other, p)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) path(name string) string { return filepath.Join(c.StateDir, name) }

@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/slowpath/health"
+	"lace-cni.io/lace/slowpath/publish"
+)
+
+// lookEvery is how often the fast path is looked at without being asked about.
+const lookEvery = time.Second
+
+// published is what the observer needs of a publish.Publisher.
+type published interface {
+	State() *publish.State
+	Queued() time.Time
+}
+
+// observer keeps an eye on the other process: whether it lives, and since when it has
+// not used what was published.
+type observer struct {
+	config    *Config
+	publisher published
+	tally     *tally
+	started   time.Time
+	log       *slog.Logger
+
+	mu        sync.Mutex
+	unapplied time.Time // since when; zero: the last snapshot is in use, or there is none
+	said      string    // last state of affairs that was logged
+}
+
+func newObserver(c *Config, p published, t *tally) *observer {
+	return &observer{config: c, publisher: p, tally: t, started: time.Now(), log: c.Log}
+}
+
+// run looks every second until ctx ends.
+func (o *observer) run(ctx context.Context) error {
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		o.watch(look(o.config), time.Now())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// watch notes since when the fast path is behind, and logs when that changes.
+func (o *observer) watch(f fastpath, now time.Time) {
+	waiting := o.waiting(f)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch state := o.publisher.State(); {
+	case state == nil || f.uses(state.Generation):
+		o.unapplied = time.Time{}
+	case o.unapplied.IsZero():
+		o.unapplied = now
+	}
+	if waiting == o.said {
+		return
+	}
+	o.said = waiting
+	if waiting == "" {
+		o.log.Info("ready: the fast path uses what was published")
+		return
+	}
+	o.log.Warn("not ready", "waiting", waiting)
+}
+
+// uses reports whether a living fast path uses that generation or a later one.
+func (f *fastpath) uses(generation uint64) bool {
+	return f.alive && f.totals.Gauges[counter.Generation] >= generation
+}
+
+// waiting says what the node waits for before it is ready; empty: nothing.
+func (o *observer) waiting(f fastpath) string {
+	state := o.publisher.State()
+	switch {
+	case !o.tally.read().synced:
+		return "the source " + o.config.SourceName + " has not delivered everything yet"
+	case state == nil:
+		return "the first snapshot is not published yet"
+	case !f.alive:
+		return f.message
+	case !f.uses(state.Generation):
+		return "the fast path does not use the last snapshot yet; if that lasts, look at its log"
+	}
+	return ""
+}
+
+// health is the State for probes.
+func (o *observer) health() health.State {
+	o.mu.Lock()
+	unapplied := o.unapplied
+	o.mu.Unlock()
+	s := health.State{Queued: o.publisher.Queued(), Unapplied: unapplied, Eligible: o.tally.read().eligible}
+	if state := o.publisher.State(); state != nil {
+		s.Updated = state.Published
+	}
+	return s
+}

@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"net/netip"
+
+	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/slowpath/adminserver"
+	"lace-cni.io/lace/slowpath/adminserver/api"
+	"lace-cni.io/lace/slowpath/metrics"
+	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/xdp"
+)
+
+// The observer is what the admin socket shows.
+var _ adminserver.Node = (*observer)(nil)
+
+// State implements adminserver.Node.
+func (o *observer) State() *publish.State { return o.publisher.State() }
+
+// Ranges implements adminserver.Node.
+func (o *observer) Ranges() []netip.Prefix { return o.config.ServiceCIDRs }
+
+// Tables implements adminserver.Node.
+func (o *observer) Tables() (*table.Snapshot, error) { return table.Open(o.config.path("snapshot")) }
+
+// Counts implements adminserver.Node.
+func (o *observer) Counts() (*counter.Totals, *xdp.Counters) {
+	totals, _ := readTotals(o.config.path("counters"))
+	return totals, kernelCounters(o.config.BPFFS)
+}
+
+// Flows implements adminserver.Node.
+func (o *observer) Flows() (adminserver.FlowTable, error) {
+	t, err := openFlows(o.config.BPFFS)
+	if err != nil {
+		return nil, err // and not a typed nil
+	}
+	return t, nil
+}
+
+// Status implements adminserver.Node.
+func (o *observer) Status() api.Status {
+	f := look(o.config)
+	waiting := o.waiting(f)
+	s := api.Status{
+		Version: o.config.Version, Node: o.config.NodeName, Mode: "lace",
+		Ready: waiting == "", Waiting: waiting,
+		Started: o.started.UTC(), Source: o.config.SourceName, Synced: o.tally.read().synced,
+		Fastpath: fastpathStatus(f),
+	}
+	s.Generation.QueuedSince = o.publisher.Queued()
+	if f.totals != nil {
+		s.Generation.InUse = f.totals.Gauges[counter.Generation]
+	}
+	if state := o.publisher.State(); state != nil {
+		s.Generation.Published, s.Generation.PublishedAt = state.Generation, state.Published
+		s.Objects = programmed(state)
+	}
+	return s
+}
+
+func fastpathStatus(f fastpath) api.Fastpath {
+	s := api.Fastpath{Alive: f.alive, Message: f.message}
+	if f.alive {
+		s.PID, s.Started, s.Kernel, s.Layouts = f.file.PID, f.file.Started, f.file.Kernel, f.file.SnapshotLayouts
+		s.XDPMode, s.SocketMode = f.file.XDPMode, f.file.SocketMode
+		s.Workers, s.Queues, s.TrunkMTU = f.file.Workers, f.file.Queues, f.file.TrunkMTU
+	}
+	if f.totals == nil {
+		return s
+	}
+	s.Flows, s.HalfOpen, s.FlowsMax = f.totals.Gauges[counter.Flows], f.totals.Gauges[counter.HalfOpen], f.totals.Gauges[counter.FlowCapacity]
+	for _, t := range f.totals.Reasons {
+		s.Packets += t.Packets
+		s.Bytes += t.Bytes
+	}
+	return s
+}
+
+// programmed counts what was published.
+func programmed(state *publish.State) api.Objects {
+	o := api.Objects{Services: len(state.Services), Ports: len(state.Attachments.Ports), Problems: len(state.Problems)}
+	for _, svc := range state.Services {
+		for i := range svc.Ports {
+			o.Frontends += len(svc.Ports[i].Frontends)
+			for _, c := range svc.Ports[i].Families {
+				o.Backends += len(c.Endpoints)
+			}
+		}
+	}
+	return o
+}
+
+// reading is what a scrape shows.
+func (o *observer) reading() metrics.Reading {
+	f := look(o.config)
+	r := metrics.Reading{
+		Fastpath: metrics.Fastpath{Alive: f.alive, XDPMode: f.file.XDPMode, SocketMode: f.file.SocketMode},
+		Go:       f.totals,
+		Kernel:   kernelCounters(o.config.BPFFS),
+	}
+	r.Published.Objects, r.Published.Queued = o.tally.read().objects, o.publisher.Queued()
+	state := o.publisher.State()
+	if state == nil {
+		return r
+	}
+	r.Published.Generation, r.Published.At, r.Published.Bytes = state.Generation, state.Published, state.Bytes
+	c := programmed(state)
+	r.Published.Programmed = map[string]int{
+		"services": c.Services, "frontends": c.Frontends, "backends": c.Backends, "ports": c.Ports,
+	}
+	r.Published.Problems = make(map[string]int)
+	for _, p := range state.Problems {
+		r.Published.Problems[p.Kind]++
+	}
+	return r
+}
