@@ -55,7 +55,7 @@ func TestThePageListsEveryFlagAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := make(map[string]string)
-	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| ([^|]*) \\|")
+	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| *([^|]*?) *\\|")
 	for _, m := range row.FindAllStringSubmatch(string(b), -1) {
 		described[m[1]] = strings.Trim(m[2], "`")
 	}
