@@ -6,63 +6,68 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 )
 
-// conclude turns the reason into what the caller has to do, and writes the trunk header
-// or the answer into the frame.
-func (pl *Pipeline) conclude(r reason.Reason) Result {
+// conclude makes the frame ready for what the reason's class demands: the trunk's
+// header, or the answer in its place. It returns the reason that holds in the end, which
+// is another one where an answer is due and cannot be given.
+func (pl *Pipeline) conclude(r reason.Reason) reason.Reason {
 	v := &pl.visit
-	switch verdictOf(r) {
-	case Forward:
+	switch r.Class() {
+	case reason.ClassForward:
 		// Padding behind the packet has no meaning and is not sent on.
-		return v.send(Forward, r, v.packet.End)
-	case Pass:
-		v.how, v.out = packet.Stack, v.in
-		if v.punt.Egress {
-			v.how = packet.Resume
+		v.length = v.packet.End
+	case reason.ClassPass:
+		v.pass()
+	case reason.ClassAnswer:
+		if other := pl.answer(); other != reason.None {
+			return other
 		}
-		v.trace.delivery(v.how, v.out)
-		return v.send(Pass, r, len(v.frame))
-	case Answer:
-		return pl.answer(r)
+	default:
+		return r
 	}
-	return Result{Verdict: Drop, Reason: r}
+	if !packet.WriteInject(v.frame, v.how, v.out.ID) {
+		return reason.Malformed
+	}
+	return r
 }
 
-// send marks the frame for the program that delivers it.
-func (v *visit) send(verdict Verdict, r reason.Reason, length int) Result {
-	if !packet.WriteInject(v.frame, v.how, v.out.ID) {
-		return Result{Verdict: Drop, Reason: reason.Malformed}
+// pass gives the frame back whence it came, all bytes of it.
+func (v *visit) pass() {
+	v.how, v.out, v.length = packet.Stack, v.in, len(v.frame)
+	if v.punt.Egress {
+		v.how = packet.Resume
 	}
-	return Result{Verdict: verdict, Reason: r, Inject: v.how, Port: v.out.ID, Len: length}
+	v.trace.delivery(v.how, v.out)
 }
 
 // answer tells the sender, out of the port where it is: a reset to TCP (RFC 9293,
-// section 3.5.2), a port unreachable to everything else. It comes from the VIP.
-func (pl *Pipeline) answer(r reason.Reason) Result {
+// section 3.5.2), a port unreachable to everything else. It comes from the VIP. None:
+// the answer is written.
+func (pl *Pipeline) answer() reason.Reason {
 	v := &pl.visit
 	p := &v.packet
 	if p.Protocol == packet.ProtocolTCP && p.Flags&packet.FlagRST != 0 {
 		// A reset is never answered, and there is nothing left that it could end.
-		return Result{Verdict: Drop, Reason: reason.FlowEnded}
+		return reason.FlowEnded
 	}
-	if !pl.limit.take(v.ns, v.tables.Settings().AnswersPerSecond) {
-		return Result{Verdict: Drop, Reason: reason.RateLimited}
-	}
-	n := pl.write(min(cap(v.frame), len(pl.scratch)))
-	if n == 0 {
-		// The source is no address that could be answered.
-		return Result{Verdict: Drop, Reason: reason.Malformed}
-	}
-	v.frame = v.frame[:n]
-	copy(v.frame, pl.scratch[:n])
 	v.how, v.out = packet.Direct, v.in
 	if v.punt.Egress {
 		v.out = v.tables.Port(table.HostPort)
 		if v.out == nil {
-			return Result{Verdict: Drop, Reason: reason.NoTarget}
+			return reason.NoTarget
 		}
 	}
+	if !pl.limit.take(v.ns, v.tables.Settings().AnswersPerSecond) {
+		return reason.RateLimited
+	}
+	v.length = pl.write(min(cap(v.frame), len(pl.scratch)))
+	if v.length == 0 {
+		// The source is no address that could be answered.
+		return reason.Malformed
+	}
+	v.frame = v.frame[:v.length]
+	copy(v.frame, pl.scratch[:v.length])
 	v.trace.delivery(v.how, v.out)
-	return v.send(Answer, r, n)
+	return reason.None
 }
 
 // write puts the answer together beside the packet that it quotes.

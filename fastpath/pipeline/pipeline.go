@@ -56,6 +56,7 @@ type visit struct {
 	tick   uint32 // now, in the flow table's unit
 	how    packet.Inject
 	out    *table.Port // the port that how speaks of
+	length int         // of the frame that leaves
 	packet packet.Packet
 	tuple  conntrack.Tuple // of the packet, once it is known to have ports
 }
@@ -65,12 +66,16 @@ type visit struct {
 // nanoseconds of CLOCK_MONOTONIC. tables may be nil: every packet is dropped as
 // no-snapshot. trace is nil, or collects the steps. It never fails: what cannot be done
 // is a reason.
-func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) Result {
+func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) (r Result) {
 	v := &pl.visit
 	v.tables, v.punt, v.frame, v.trace = tables, punt, frame, trace
 	v.ns, v.tick = now, conntrack.Tick(now)
-	r := pl.conclude(pl.decide())
-	trace.verdict(r)
+	r.Reason = pl.conclude(pl.decide())
+	r.Verdict = verdictOf(r.Reason)
+	if r.Verdict != Drop {
+		r.Inject, r.Port, r.Len = v.how, v.out.ID, v.length
+	}
+	trace.verdict(r.Reason)
 	return r
 }
 

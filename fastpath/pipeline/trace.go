@@ -6,6 +6,7 @@ import (
 
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/fastpath/table"
 )
 
@@ -139,10 +140,14 @@ func (t *Trace) addDelivery(how packet.Inject, out *table.Port) {
 	}
 }
 
-func (t *Trace) verdict(r Result) {
+func (t *Trace) verdict(r reason.Reason) {
 	if t != nil {
-		t.add("verdict", "%s, reason %s: %s", r.Verdict, r.Reason, r.Reason.Help())
+		t.addVerdict(r)
 	}
+}
+
+func (t *Trace) addVerdict(r reason.Reason) {
+	t.add("verdict", "%s, reason %s: %s", verdictOf(r), r, r.Help())
 }
 
 func endpoint(a packet.Addr, port uint16) string {

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"encoding/binary"
+
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/reason"
@@ -16,17 +18,25 @@ const patience = 15
 func (pl *Pipeline) track() bool {
 	v := &pl.visit
 	p := &v.packet
-	v.tuple = conntrack.Tuple{
-		Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, DstPort: p.DstPort,
-		Network: v.in.Network, Protocol: p.Protocol,
-	}
+	t := &v.tuple
+	copyAddr(&t.Src, &p.Src)
+	copyAddr(&t.Dst, &p.Dst)
+	t.SrcPort, t.DstPort, t.Network, t.Protocol = p.SrcPort, p.DstPort, v.in.Network, p.Protocol
 	f := &pl.flow
-	if !pl.flows.Lookup(&v.tuple, f) || pl.expired(f) {
+	if !pl.flows.Lookup(t, f) || pl.expired(f) {
 		v.trace.note("flow", "none registered")
 		return false
 	}
 	v.trace.flow(f)
 	return true
+}
+
+// copyAddr copies in two words. The parser has just written them so; one load across
+// both would wait until they have left the processor's store buffer, some 5 ns later.
+func copyAddr(to, from *packet.Addr) {
+	le := binary.LittleEndian
+	le.PutUint64(to[:8], le.Uint64(from[:8]))
+	le.PutUint64(to[8:], le.Uint64(from[8:]))
 }
 
 // expired ends a flow that the sweep has yet to collect.
