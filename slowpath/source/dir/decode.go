@@ -95,7 +95,8 @@ var kinds = map[metav1.TypeMeta]func() runtime.Object{
 func (r *reader) object(at string, text []byte, presumed metav1.TypeMeta) {
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(text, &meta); err != nil {
-		r.wrong(at, "NotAnObject", "this is no Kubernetes object: %v; write apiVersion, kind and metadata", err)
+		field, message := explain(err)
+		r.wrong(join(at, field), "NotAnObject", "this is no Kubernetes object: %s; write apiVersion, kind and metadata", message)
 		return
 	}
 	if meta == (metav1.TypeMeta{}) {

@@ -1,0 +1,37 @@
+package dir
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSplit(t *testing.T) {
+	for _, tc := range []struct{ name, in, want string }{
+		{"nothing", "", ""},
+		{"space and comments only", "\n# a\n  \n---\n%YAML 1.2\n---\n...\n", ""},
+		{"one document", "a: 1\n", "1@1:a: 1"},
+		{"one document behind a separator", "---\na: 1\n", "1@1:a: 1"},
+		{"two documents", "a: 1\n---\nb: 2", "1@1:a: 1 2@2:b: 2"},
+		{"empty documents do not count", "---\n---\n# c\n---\na: 1\n---\n---\nb: 2\n", "1@4:a: 1 2@7:b: 2"},
+		{"separator with a comment", "a: 1\n--- # next\nb: 2\n", "1@1:a: 1 2@2:# next|b: 2"},
+		{"separator with content", "a: 1\n--- {b: 2}\n", "1@1:a: 1 2@2:{b: 2}"},
+		{"windows line ends", "a: 1\r\n---\r\nb: 2\r\n", "1@1:a: 1 2@2:b: 2"},
+		{"a byte order mark", "\xef\xbb\xbfa: 1\n", "1@1:a: 1"},
+		{"dashes inside a line, and longer ones, separate nothing", "a: ---\n----\nb: 2\n", "1@1:a: ---|----|b: 2"},
+		{"an indented separator is text", "a: |\n  ---\n  b\n", "1@1:a: ||  ---|  b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			for _, d := range split([]byte(tc.in)) {
+				text := strings.ReplaceAll(strings.TrimSpace(string(d.text)), "\n", "|")
+				got = append(got, fmt.Sprintf("%d@%d:%s", d.number, d.line, strings.ReplaceAll(text, "\r", "")))
+			}
+			if d := cmp.Diff(tc.want, strings.Join(got, " ")); d != "" {
+				t.Errorf("documents as number@line:text (-want +got):\n%s", d)
+			}
+		})
+	}
+}
