@@ -15,13 +15,15 @@ func BenchmarkApply(b *testing.B) {
 			for _, size := range []int{16, 1400} {
 				b.Run(fmt.Sprintf("%s/%s/%d", familyName, protocolName, size), func(b *testing.B) {
 					tr := translation(protocol.number, fam.client, fam.vip, fam.backend)
-					fwd, _ := tr.pair()
+					fwd, rev := tr.pair()
+					back := rev.Rewrite // the way back, so that every step changes the ports
+					back.Src, back.Dst, back.SrcPort, back.DstPort = back.Dst, back.Src, back.DstPort, back.SrcPort
 					bytes := protocol.make(fam.client, fam.vip, strings.Repeat("x", size)).Bytes()
 					var p packet.Packet
 					p.Parse(bytes)
 					b.ReportAllocs()
-					for b.Loop() {
-						Apply(&p, &fwd.Rewrite)
+					for i := 0; b.Loop(); i++ {
+						Apply(&p, [...]*conntrack.Rewrite{&fwd.Rewrite, &back}[i&1])
 					}
 				})
 			}
