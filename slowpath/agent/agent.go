@@ -43,15 +43,17 @@ type part func(context.Context) error
 
 // serve builds the parts, runs them together and ends with the first that fails.
 func serve(ctx context.Context, c *Config) error {
+	var seen *observer
 	var m *metrics.Metrics
 	publisher, err := publish.New(publish.Config{
-		Node: c.NodeName, Path: c.path("snapshot"), Latency: func(d time.Duration) { m.Programmed(d) }, Log: c.Log,
+		Node: c.NodeName, Path: c.path("snapshot"), Log: c.Log,
+		Latency: func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
 	})
 	if err != nil {
 		return err
 	}
 	tally := newTally(publisher, c.NodeName)
-	seen := newObserver(c, publisher, tally)
+	seen = newObserver(c, publisher, tally)
 	m = metrics.New(c.Version, seen.reading)
 
 	servers, err := c.listen(seen, m)

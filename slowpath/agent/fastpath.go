@@ -50,7 +50,7 @@ func look(c *Config) fastpath {
 	switch {
 	case err == nil:
 		f.file = file
-	case f.alive:
+	case f.alive && f.message == "":
 		f.message = err.Error()
 	}
 	return f

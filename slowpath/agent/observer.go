@@ -29,9 +29,10 @@ type observer struct {
 	started   time.Time
 	log       *slog.Logger
 
-	mu        sync.Mutex
-	unapplied time.Time // since when; zero: the last snapshot is in use, or there is none
-	said      string    // last state of affairs that was logged
+	mu          sync.Mutex
+	unapplied   time.Time     // since when; zero: the last snapshot is in use, or there is none
+	programming time.Duration // from change to publication, of the last change
+	said        string        // last state of affairs that was logged
 }
 
 func newObserver(c *Config, p published, t *tally) *observer {
@@ -72,6 +73,13 @@ func (o *observer) watch(f fastpath, now time.Time) {
 		return
 	}
 	o.log.Warn("not ready", "waiting", waiting)
+}
+
+// programmed notes how long a change took from the cluster to its publication.
+func (o *observer) programmed(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.programming = d
 }
 
 // uses reports whether a living fast path uses that generation or a later one.

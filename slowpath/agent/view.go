@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/netip"
+	"time"
 
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/table"
@@ -49,15 +50,21 @@ func (o *observer) Status() api.Status {
 		Started: o.started.UTC(), Source: o.config.SourceName, Synced: o.tally.read().synced,
 		Fastpath: fastpathStatus(f),
 	}
-	s.Generation.QueuedSince = o.publisher.Queued()
+	s.Generation.QueuedSince, s.Generation.Programming = o.publisher.Queued(), o.lastProgramming().Seconds()
 	if f.totals != nil {
 		s.Generation.InUse = f.totals.Gauges[counter.Generation]
 	}
 	if state := o.publisher.State(); state != nil {
 		s.Generation.Published, s.Generation.PublishedAt = state.Generation, state.Published
-		s.Objects = programmed(state)
+		s.Objects = contents(state)
 	}
 	return s
+}
+
+func (o *observer) lastProgramming() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.programming
 }
 
 func fastpathStatus(f fastpath) api.Fastpath {
@@ -78,8 +85,8 @@ func fastpathStatus(f fastpath) api.Fastpath {
 	return s
 }
 
-// programmed counts what was published.
-func programmed(state *publish.State) api.Objects {
+// contents counts what was published.
+func contents(state *publish.State) api.Objects {
 	o := api.Objects{Services: len(state.Services), Ports: len(state.Attachments.Ports), Problems: len(state.Problems)}
 	for _, svc := range state.Services {
 		for i := range svc.Ports {
@@ -106,7 +113,7 @@ func (o *observer) reading() metrics.Reading {
 		return r
 	}
 	r.Published.Generation, r.Published.At, r.Published.Bytes = state.Generation, state.Published, state.Bytes
-	c := programmed(state)
+	c := contents(state)
 	r.Published.Programmed = map[string]int{
 		"services": c.Services, "frontends": c.Frontends, "backends": c.Backends, "ports": c.Ports,
 	}

@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
+)
+
+// spoken is a publisher of which only the published state is played.
+type spoken struct {
+	state  *publish.State
+	queued time.Time
+}
+
+func (s *spoken) State() *publish.State { return s.state }
+func (s *spoken) Queued() time.Time     { return s.queued }
+
+// nowhere is a sink that forgets.
+type nowhere struct{}
+
+func (nowhere) Apply([]source.Change, []model.Problem) {}
+func (nowhere) Synced()                                {}
+
+// scene is an observer over a state directory in which the fast path is played by files.
+type scene struct {
+	t *testing.T
+	*observer
+	said    *spoken
+	passing *tally
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	c := &Config{
+		StateDir: t.TempDir(), BPFFS: t.TempDir(), NodeName: "n1", SourceName: "dir:/etc/lace",
+		Version: "v1", Log: slog.New(slog.DiscardHandler),
+	}
+	said, passing := new(spoken), newTally(nowhere{}, "n1")
+	return &scene{t, newObserver(c, said, passing), said, passing}
+}
+
+// fastpath lets two workers beat, as long ago as given, using a generation.
+func (s *scene) fastpath(generation uint64, ages ...time.Duration) *counter.File {
+	s.t.Helper()
+	f, err := counter.Create(s.config.path("counters"), len(ages))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { f.Close() })
+	f.Set(counter.Generation, generation)
+	for i, age := range ages {
+		f.Worker(i).Publish(monotonic() - age.Nanoseconds())
+	}
+	return f
+}
+
+func (s *scene) published(generation uint64) {
+	s.said.state = &publish.State{Generation: generation, Published: time.Unix(1_700_000_000, 0), Bytes: 4096}
+}
+
+func TestWhatTheNodeWaitsFor(t *testing.T) {
+	cases := []struct {
+		name  string
+		begin func(s *scene)
+		waits string // empty: ready
+		alive bool
+	}{
+		{"the source", func(s *scene) { s.published(7); s.fastpath(7, 0) }, "dir:/etc/lace", true},
+		{"the first snapshot", func(s *scene) { s.passing.Synced(); s.fastpath(0, 0) }, "first snapshot", true},
+		{"a fast path, on a new node", func(s *scene) { s.passing.Synced(); s.published(7) }, "has not run here yet", false},
+		{"a fast path that is gone", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, time.Minute, time.Minute) }, "is not running", false},
+		{"a fast path whose workers have not begun", func(s *scene) { s.passing.Synced(); s.published(7); s.unborn() }, "is not running", false},
+		{"a fast path that has not taken the snapshot up", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(6, 0) }, "last snapshot", true},
+		{"nothing", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, 0, 0) }, "", true},
+		{"nothing, with a fast path that is ahead of a restarted agent", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(8, 0) }, "", true},
+		{"nothing, with one worker that stands still", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, 0, time.Minute) }, "", true},
+		{"a file that is no counter file", func(s *scene) {
+			s.passing.Synced()
+			s.published(7)
+			s.write("counters", strings.Repeat("x", 4096))
+		}, "not a counter file", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene(t)
+			c.begin(s)
+			got := s.Status()
+			if got.Ready != (c.waits == "") || !strings.Contains(got.Waiting, c.waits) || got.Fastpath.Alive != c.alive {
+				t.Errorf("ready %v, waiting for %q, fast path alive %v; want it to wait for %q, alive %v", got.Ready, got.Waiting, got.Fastpath.Alive, c.waits, c.alive)
+			}
+			if got.Mode != "lace" || got.Node != "n1" || got.Version != "v1" {
+				t.Errorf("status %+v", got)
+			}
+		})
+	}
+}
+
+// unborn leaves a counter file in which no worker has given a sign of life.
+func (s *scene) unborn() {
+	f, err := counter.Create(s.config.path("counters"), 1)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	f.Close()
+}
+
+func (s *scene) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.config.path(name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestAWorkerThatStandsStillIsNamed(t *testing.T) {
+	s := newScene(t)
+	s.fastpath(7, 0, time.Minute)
+	if got := s.Status().Fastpath; !strings.HasPrefix(got.Message, "1 of 2 workers") {
+		t.Errorf("message %q, want one about 1 of 2 workers", got.Message)
+	}
+}
+
+func TestStatusOfTheFastPath(t *testing.T) {
+	s := newScene(t)
+	f := s.fastpath(7, 0)
+	f.Set(counter.Flows, 12)
+	f.Set(counter.HalfOpen, 3)
+	f.Set(counter.FlowCapacity, 100)
+	w := f.Worker(0)
+	w.Count(reason.NewFlow, 60)
+	w.Count(reason.Fragment, 1500)
+	w.Publish(monotonic())
+	b, err := json.Marshal(map[string]any{
+		"pid": 42, "kernel": "6.18", "snapshotLayouts": []int{1}, "xdpMode": "native", "socketMode": "copy",
+		"workers": 1, "queues": 1, "trunkMTU": 3498, "flowSlots": 200,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("fastpath.json", string(b))
+	got := s.Status().Fastpath
+	if got.PID != 42 || got.Kernel != "6.18" || got.XDPMode != "native" || got.SocketMode != "copy" || got.TrunkMTU != 3498 ||
+		got.Flows != 12 || got.HalfOpen != 3 || got.FlowsMax != 100 || got.Packets != 2 || got.Bytes != 1560 || got.Layouts[0] != 1 {
+		t.Errorf("%+v", got)
+	}
+
+	s.write("fastpath.json", "{")
+	if got := s.Status().Fastpath; !got.Alive || !strings.Contains(got.Message, "fastpath.json") {
+		t.Errorf("with a broken fastpath.json: %+v, want alive and a message about the file", got)
+	}
+}
+
+func TestHealthFollowsBothProcesses(t *testing.T) {
+	s := newScene(t)
+	at := time.Unix(1_700_000_000, 0)
+	step := func(what string, uses uint64, alive bool, now time.Time, unapplied time.Time) {
+		t.Helper()
+		f := fastpath{alive: alive, totals: &counter.Totals{}}
+		f.totals.Gauges[counter.Generation] = uses
+		s.watch(f, now)
+		if got := s.health().Unapplied; !got.Equal(unapplied) {
+			t.Errorf("%s: unapplied since %v, want %v", what, got, unapplied)
+		}
+	}
+	none := time.Time{}
+	step("before the first publication the fast path owes nothing", 0, false, at, none)
+	s.published(7)
+	step("published, not used yet", 6, true, at.Add(1), at.Add(1))
+	step("still not used", 6, true, at.Add(2), at.Add(1))
+	s.published(8)
+	step("a further publication does not make it younger", 6, true, at.Add(3), at.Add(1))
+	step("used", 8, true, at.Add(4), none)
+	step("the fast path died", 8, false, at.Add(5), at.Add(5))
+	step("and came back", 8, true, at.Add(6), none)
+
+	s.said.queued = at
+	s.passing.Apply([]source.Change{{Kind: source.Node, Name: model.Name{Name: "n1"}, Object: &corev1.Node{}}}, nil)
+	got := s.health()
+	if !got.Queued.Equal(at) || !got.Eligible || !got.Updated.Equal(s.said.state.Published) {
+		t.Errorf("health %+v", got)
+	}
+}
+
+func TestTally(t *testing.T) {
+	node := func(change func(*corev1.Node)) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+		change(n)
+		return n
+	}
+	tainted := func(key string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}} }
+	}
+	cases := []struct {
+		name     string
+		node     string
+		object   any
+		eligible bool
+	}{
+		{"this node, well", "n1", node(func(*corev1.Node) {}), true},
+		{"this node, unschedulable", "n1", node(tainted("node.kubernetes.io/unschedulable")), true},
+		{"this node, about to be removed by the autoscaler", "n1", node(tainted("ToBeDeletedByClusterAutoscaler")), false},
+		{"this node, being deleted", "n1", node(func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }), false},
+		{"this node, gone", "n1", nil, false},
+		{"another node", "n2", node(func(*corev1.Node) {}), false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			tl := newTally(nowhere{}, "n1")
+			tl.Apply([]source.Change{{Kind: source.Node, Name: model.Name{Name: c.node}, Object: c.object}}, nil)
+			if got := tl.read().eligible; got != c.eligible {
+				t.Errorf("eligible %v, want %v", got, c.eligible)
+			}
+		})
+	}
+}
+
+func TestTallyCountsObjects(t *testing.T) {
+	tl := newTally(nowhere{}, "n1")
+	name := func(s string) model.Name { return model.Name{Namespace: "default", Name: s} }
+	tl.Apply([]source.Change{
+		{Kind: source.Service, Name: name("a"), Object: &corev1.Service{}},
+		{Kind: source.Service, Name: name("b"), Object: &corev1.Service{}},
+		{Kind: source.Service, Name: name("a"), Object: &corev1.Service{}},
+	}, nil)
+	tl.Apply([]source.Change{{Kind: source.Service, Name: name("b")}}, nil)
+	got := tl.read()
+	if got.objects["Service"] != 1 || got.objects["EndpointSlice"] != 0 || got.synced {
+		t.Errorf("%+v: want one Service, and the kinds without objects shown", got)
+	}
+	if _, shown := got.objects["Node"]; !shown {
+		t.Errorf("%+v: want Node shown as 0", got.objects)
+	}
+}
+
+func TestReadingWithoutAnythingToRead(t *testing.T) {
+	s := newScene(t)
+	got := s.reading()
+	if got.Go != nil || got.Kernel != nil || got.Fastpath.Alive || got.Published.Generation != 0 {
+		t.Errorf("%+v, want nothing", got)
+	}
+	if _, err := s.Flows(); err == nil || !strings.Contains(err.Error(), "there is no flow table") {
+		t.Errorf("flows: %v, want that there is no table", err)
+	}
+	s.published(7)
+	s.said.state.Problems = []model.Problem{{Kind: "Port"}, {Kind: "Port"}, {Kind: "Service"}}
+	got = s.reading()
+	if got.Published.Generation != 7 || got.Published.Problems["Port"] != 2 || got.Published.Bytes != 4096 {
+		t.Errorf("%+v", got.Published)
+	}
+}
