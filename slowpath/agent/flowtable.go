@@ -23,7 +23,9 @@ type flowTable struct {
 // replaces the table, but then shows the old one: open it for each look.
 func openFlows(bpffs string) (*flowTable, error) {
 	path := filepath.Join(bpffs, "lace", "maps", bpf.LaceMapFlows)
-	m, err := ebpf.LoadPinnedMap(path, &ebpf.LoadPinOptions{ReadOnly: true})
+	// A map that is opened read-only cannot be mapped shared, the kernel says EINVAL; the
+	// mapping is read-only for ever all the same.
+	m, err := ebpf.LoadPinnedMap(path, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no flow table: lace-fastpath has not run with the BPF file system %s", bpffs)
 	}
