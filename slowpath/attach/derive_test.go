@@ -118,6 +118,15 @@ func TestPortsFollowFromTheNetwork(t *testing.T) {
 			"uplink eth0\npod vethA 10.244.1.6\npod vethB 10.244.1.5\n" + bareRoutes, []string{"vethA AddressTaken"},
 		},
 		{
+			"the node's own IPv6 address on a pod's device is no claim of the pod",
+			func(w *world) {
+				w.routed("vethA", "10.244.1.5")
+				w.address("vethA", "fd00:10:244:1::1/128")
+				w.must(w.AppendRoute(netdev.Route{Destination: netip.MustParsePrefix("fd00:10:244:1::1/128"), Device: w.index("vethA"), Protocol: netdev.ProtocolKernel}))
+			},
+			"uplink eth0\npod vethA 10.244.1.5\n" + bareRoutes, nil,
+		},
+		{
 			"a pod under an address of the node is not believed",
 			func(w *world) {
 				w.bridge("cni0", "10.244.1.1/24")

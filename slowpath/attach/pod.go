@@ -72,6 +72,9 @@ func (d *derivation) routedClaims() []claim {
 		if r.Type != netdev.Unicast || !r.IsHost() || r.Gateway.IsValid() || !routable(addr) {
 			continue
 		}
+		if r.Protocol == netdev.ProtocolKernel && d.own[addr] {
+			continue // what the kernel adds for the node's own IPv6 address of length 128
+		}
 		l := d.links[r.Device]
 		if !d.podDevice(l) || l.Master != 0 {
 			continue

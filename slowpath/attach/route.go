@@ -26,7 +26,7 @@ func (d *derivation) routes(ports []model.Port) []model.Route {
 	var order []netip.Prefix
 	for _, r := range d.Routes { // best metric first within a prefix
 		to := r.Destination
-		if d.local(to) || to.IsSingleIP() && held[to.Addr()] {
+		if d.local(to) || to.IsSingleIP() && (held[to.Addr()] || d.own[to.Addr()]) {
 			continue
 		}
 		old, seen := best[to]
