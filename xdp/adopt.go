@@ -27,6 +27,10 @@ func (o *Objects) adopt(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if isTransient(err) {
+			closeMaps(kept)
+			return nil, fmt.Errorf("pinned map %s: %w", o.pins.mapPath(name), err)
+		}
 		if err != nil {
 			if err := o.replace(name, m, err); err != nil {
 				return nil, err
@@ -44,6 +48,16 @@ func (o *Objects) adopt(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error)
 		clear(kept)
 	}
 	return kept, nil
+}
+
+// isTransient tells want of something else from a pin that is bad: it must not cost flows.
+func isTransient(err error) bool {
+	for _, e := range []error{unix.EPERM, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR, unix.EAGAIN} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // openPinned also returns the map when it is one but does not fit.

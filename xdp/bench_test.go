@@ -20,8 +20,8 @@ func nothing(b *testing.B) *ebpf.Program {
 	return p
 }
 
-// BenchmarkHook measures what a packet costs that is not Lace's, by BPF_PROG_TEST_RUN: one
-// CPU, everything in the cache. Subtract "nothing" from each.
+// BenchmarkHook measures what a packet costs that is not Lace's, and one that is (claimed),
+// by BPF_PROG_TEST_RUN: one CPU, everything in the cache. Subtract "nothing" from each.
 func BenchmarkHook(b *testing.B) {
 	o := open(b, mountBPF(b))
 	w := newNode(b, o)
@@ -37,6 +37,8 @@ func BenchmarkHook(b *testing.B) {
 		{"pod/arp", o.bpf.FromPod, ethernet(0x0806, make([]byte, 46))},
 		{"uplink/tcp4", o.bpf.FromUplink, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2))},
 		{"egress/tcp4", o.bpf.ToPort, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2))},
+		{"claimed/tcp4", o.bpf.FromPod, from("10.1.0.2", "10.96.0.1", 6, tcp(1, 2))},
+		{"claimed/tcp6", o.bpf.FromPod, from("fd00::2", "fd96::1", 6, tcp(1, 2))},
 	} {
 		ifindex := w.pod
 		if c.program == o.bpf.FromUplink {
@@ -49,5 +51,14 @@ func BenchmarkHook(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+	}
+}
+
+// BenchmarkOpen measures a restart: probe, take over the pins, load the programs.
+func BenchmarkOpen(b *testing.B) {
+	bpffs := mountBPF(b)
+	must(b, open(b, bpffs).Close())
+	for b.Loop() {
+		must(b, open(b, bpffs).Close())
 	}
 }

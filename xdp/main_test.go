@@ -3,6 +3,7 @@ package xdp
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -58,7 +59,7 @@ func mountBPF(t testing.TB) string {
 // open opens the objects on a BPF file system and closes them with the test.
 func open(t testing.TB, bpffs string) *Objects {
 	t.Helper()
-	o, err := Open(Config{BPFFS: bpffs, FlowSlots: 1024})
+	o, err := Open(Config{BPFFS: bpffs, FlowSlots: 1024, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}

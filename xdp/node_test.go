@@ -68,7 +68,11 @@ func veth(t testing.TB, name string) int {
 	if err := netlink.LinkAdd(v); err != nil {
 		t.Fatalf("making %s: %v", name, err)
 	}
-	t.Cleanup(func() { _ = netlink.LinkDel(v) })
+	t.Cleanup(func() { // by its peer, for some tests replace the first end
+		if l, err := netlink.LinkByName(name + "p"); err == nil {
+			_ = netlink.LinkDel(l)
+		}
+	})
 	l, err := netlink.LinkByName(name)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ type Objects struct {
 
 	mode   Mode
 	links  map[string]link.Link // held, by name of the pin
-	warned map[uint32]bool      // interface indexes whose MTU was complained of
+	warned map[uint32]uint32    // MTU that was complained of, by interface index
 }
 
 // Opened says what Open found.
@@ -63,7 +63,7 @@ func Open(c Config) (*Objects, error) {
 	if err := probe(); err != nil {
 		return nil, err
 	}
-	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, links: map[string]link.Link{}, warned: map[uint32]bool{}}
+	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, links: map[string]link.Link{}, warned: map[uint32]uint32{}}
 	if o.log == nil {
 		o.log = slog.Default()
 	}

@@ -91,6 +91,7 @@ func (o *Objects) syncHooks(ports []table.Port, byDevice map[uint32]device) (err
 		for _, h := range o.portHooks(p) {
 			wanted[h.name] = true
 		}
+		o.checkMTU(p)
 		if err := o.attachPort(p); err != nil {
 			errs = append(errs, fmt.Errorf("port %d (%s): %w", p.ID, name(p), err))
 		}
@@ -129,11 +130,10 @@ func (o *Objects) portHooks(p *table.Port) [2]hook {
 	if p.Kind == table.PortUplink {
 		in = o.bpf.FromUplink
 	}
-	// Dots are not allowed in the names of pins; the index keeps them apart.
-	prefix := fmt.Sprintf("%d-%s", p.Ifindex, strings.ReplaceAll(name(p), ".", "_"))
+	// Named by index alone: a device that is renamed keeps its links.
 	return [2]hook{
-		{prefix + "-in", int(p.Ifindex), in, ebpf.AttachTCXIngress},
-		{prefix + "-out", int(p.Ifindex), o.bpf.ToPort, ebpf.AttachTCXEgress},
+		{fmt.Sprintf("%d-in", p.Ifindex), int(p.Ifindex), in, ebpf.AttachTCXIngress},
+		{fmt.Sprintf("%d-out", p.Ifindex), int(p.Ifindex), o.bpf.ToPort, ebpf.AttachTCXEgress},
 	}
 }
 
@@ -146,12 +146,17 @@ func (o *Objects) checkDevice(p *table.Port) error {
 	if kind := l.Attrs().EncapType; kind != "ether" {
 		return fmt.Errorf("device %s is of type %s; only Ethernet devices can be ports", l.Attrs().Name, kind)
 	}
-	if mtu := uint32(l.Attrs().MTU); o.settings.MTU != 0 && mtu > o.settings.MTU && !o.warned[p.Ifindex] {
-		o.warned[p.Ifindex] = true
-		o.log.Warn("packets to Services that are longer than the trunk's MTU are dropped (too-big)",
-			"device", l.Attrs().Name, "mtu", mtu, "trunk_mtu", o.settings.MTU, "largest_trunk_mtu", MaxTrunkMTU)
-	}
 	return nil
+}
+
+// checkMTU says once for each device and MTU that some of its packets will not fit.
+func (o *Objects) checkMTU(p *table.Port) {
+	if o.settings.MTU == 0 || p.MTU <= o.settings.MTU || o.warned[p.Ifindex] == p.MTU {
+		return
+	}
+	o.warned[p.Ifindex] = p.MTU
+	o.log.Warn("packets to Services that are longer than the trunk's MTU are dropped (too-big)",
+		"device", name(p), "mtu", p.MTU, "trunk_mtu", o.settings.MTU, "largest_trunk_mtu", MaxTrunkMTU)
 }
 
 func name(p *table.Port) string {

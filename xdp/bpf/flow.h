@@ -63,6 +63,14 @@ INLINE u64 nh(const u32 *k, u32 a, u32 b)
 	return (u64)(u32)(a + k[0]) * (u32)(b + k[1]);
 }
 
+/* Spreads what NH leaves in some of the bits over all of them. */
+INLINE u64 mix(u64 h)
+{
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93ULL;
+	return h ^ h >> 32;
+}
+
 INLINE u64 flow_hash(const u32 *k, u64 key, const struct packet *p)
 {
 	u64 h = nh(k, key, key >> 32) + nh(k + 2, p->src[3], p->dst[3]);
@@ -70,9 +78,7 @@ INLINE u64 flow_hash(const u32 *k, u64 key, const struct packet *p)
 	if (p->v6)
 		h += nh(k + 4, p->src[0], p->src[1]) + nh(k + 6, p->src[2], p->dst[0]) +
 		     nh(k + 8, p->dst[1], p->dst[2]);
-	h ^= h >> 32;
-	h *= 0xd6e8feb86659fd93ULL;
-	return h ^ h >> 32;
+	return mix(h);
 }
 
 INLINE int slot_matches(const struct slot *s, u64 key, const struct packet *p)

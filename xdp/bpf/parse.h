@@ -90,13 +90,16 @@ INLINE enum parsed parse4(struct __sk_buff *skb, struct packet *p)
 	return PARSED;
 }
 
-/* One step over an extension header (RFC 8200, section 4; AH: RFC 4302). 0: next is the
- * transport header, or a later fragment of one. */
+/* One step over an extension header (RFC 8200, section 4; AH: RFC 4302). 0: there is no
+ * further one, p->protocol says what lies at the offset. */
 INLINE int step6(struct __sk_buff *skb, u32 *offset, struct packet *p, u8 *later)
 {
 	struct {
 		u8 next, len;
-		u16 fragment;
+		union {
+			u16 fragment; /* offset and flags */
+			u8 routing[2]; /* type, segments left */
+		};
 	} h;
 
 	switch (p->protocol) {
@@ -118,6 +121,8 @@ INLINE int step6(struct __sk_buff *skb, u32 *offset, struct packet *p, u8 *later
 		*offset += 8;
 	} else if (p->protocol == IPPROTO_AH) {
 		*offset += (h.len + 2) * 4;
+	} else if (p->protocol == IPPROTO_ROUTING && h.routing[1]) {
+		return 0; /* segments left: what follows is not for this destination */
 	} else {
 		*offset += (h.len + 1) * 8;
 	}

@@ -19,9 +19,9 @@ enum hook {
  * packet, and the kernel prefers the queue that a sending socket remembers. */
 INLINE u32 queue_of(const struct settings *s, const u32 *addr, u16 port)
 {
-	u64 h = nh(s->flow_keys, addr[0] ^ addr[1] ^ addr[2] ^ addr[3], port);
+	u32 h = mix(nh(s->flow_keys, addr[0] ^ addr[1] ^ addr[2] ^ addr[3], port));
 
-	return (h >> 32) * s->queues >> 32;
+	return (u64)h * s->queues >> 32;
 }
 
 INLINE u32 client_queue(const struct settings *s, const struct packet *p, const struct slot *flow)
