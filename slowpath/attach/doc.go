@@ -22,8 +22,9 @@
 // and puts them back when somebody takes them away. It must never touch any other
 // route, or any device.
 //
-// Cost: one reading of the network and one derivation per change, at most one in
-// 50 ms while changes keep coming; a few ms with 200 pods.
+// Cost: one reading of the network and one derivation per change: about 0.1 ms per pod
+// (BenchmarkRead, BenchmarkDerive). While changes keep coming, at most one reading in
+// 50 ms and a tenth of one processor.
 //
 // Flow: netdev.Watch → netdev.Read → Derive → service ranges → sink (publish).
 package attach

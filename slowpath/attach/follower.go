@@ -18,6 +18,7 @@ const Trunk = "lace0"
 const (
 	settle  = 2 * time.Millisecond   // quiet awaited after the first notice of a change
 	gap     = 50 * time.Millisecond  // least time between two readings
+	rest    = 9                      // at least so many times the duration of a reading is rested
 	resync  = 30 * time.Second       // reading without a notice, in case one was lost
 	retry   = 500 * time.Millisecond // reading after a failure
 	rewatch = time.Second            // between attempts to subscribe again
@@ -90,14 +91,15 @@ func (f *Follower) Run(ctx context.Context, sink Sink) error {
 // it reads once.
 func (f *Follower) follow(ctx context.Context, notices <-chan struct{}, sink Sink) {
 	for {
-		next := resync
+		next, began := resync, time.Now()
 		if err := f.pass(sink); err != nil {
 			f.log.Error("the network cannot be read, the last attachments stand", "error", err)
 			next = retry
 		} else if f.owing() {
 			next = retry
 		}
-		if notices == nil || !wait(ctx, gap) {
+		// However much changes, a tenth of one processor is what following it costs.
+		if notices == nil || !wait(ctx, max(gap, rest*time.Since(began))) {
 			return
 		}
 		timer := time.NewTimer(next)

@@ -100,7 +100,7 @@ func TestKernelPodsOfThePointToPointStyle(t *testing.T) {
 		t.Errorf("%+v: the pods' gateway address is the node's", host)
 	}
 
-	pod.Close()
+	n.Remove("vethA")
 	r.await(t, "the pod is gone", noPort("vethA"))
 }
 
@@ -146,7 +146,7 @@ func TestKernelAnAddressUsedAgainIsTheNewPods(t *testing.T) {
 				attach = n.bridged
 			}
 			r := run(t, n.Stack())
-			old := attach(t, "vethA", "10.244.1.5", "fd00:10:244:1::5")
+			attach(t, "vethA", "10.244.1.5", "fd00:10:244:1::5")
 			r.await(t, "the old pod has the address", behind("vethA", "10.244.1.5", "fd00:10:244:1::5"))
 			before := find(t, r, "vethA").ID
 
@@ -157,7 +157,7 @@ func TestKernelAnAddressUsedAgainIsTheNewPods(t *testing.T) {
 			if after := find(t, r, "vethB").ID; after == before {
 				t.Errorf("the new pod's port has the old one's id %d", before)
 			}
-			old.Close()
+			n.Remove("vethA")
 			r.await(t, "the new pod stays", behind("vethB", "10.244.1.5", "fd00:10:244:1::5"))
 		})
 	}
@@ -169,14 +169,14 @@ func TestKernelServiceRoutesAreRepaired(t *testing.T) {
 	run(t, s)
 	want := []string{"10.96.0.0/16 src 172.30.0.11", "fd00:10:96::/112 src fd30::11"}
 
-	private := n.trunk(t)
+	n.trunk(t)
 	awaitRoutes(t, "the trunk was made", s, want...)
 
 	n.RemoveRoute("10.96.0.0/16", Trunk)
 	n.RemoveRoute("fd00:10:96::/112", Trunk)
 	awaitRoutes(t, "somebody removed the routes", s, want...)
 
-	private.Close() // takes the trunk with it
+	n.Remove(Trunk)
 	awaitRoutes(t, "the trunk is gone", s)
 	n.trunk(t)
 	awaitRoutes(t, "the trunk was made anew", s, want...)
