@@ -129,7 +129,7 @@ func (l *Lab) connectPod(ctx context.Context, n *nodeSpec, pod *Host, host int) 
 	if err := pod.SetSysctls(ctx, quiet...); err != nil {
 		return err
 	}
-	node, device := l.nodes[n.name].cell, "veth-"+pod.Name
+	node, device := l.nodes[n.name].cell, pod.Name
 	err := veth(node, device, mac(macVeth, n.index, host), pod.cell, "eth0", mac(macPod, n.index, host))
 	if err != nil {
 		return err

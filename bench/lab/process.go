@@ -2,13 +2,14 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"lace-cni.io/lace/fastpath/dataplane"
+	"lace-cni.io/lace/slowpath/agent"
+	"lace-cni.io/lace/slowpath/source/dir"
 )
 
 // fastpathSpec and agentSpec are what the processes of a node are told at their start.
@@ -63,6 +64,20 @@ func logger(node string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", node)
 }
 
-var errNotBuilt = errors.New("this process of the product is not part of the build yet")
-
-func runAgent(agentSpec) error { return errNotBuilt }
+// runAgent is the life of a node's agent: what lace-agent does with a folder of YAML.
+func runAgent(spec agentSpec) error {
+	ctx, stop := untilSignal()
+	defer stop()
+	return agent.Run(ctx, agent.Config{
+		StateDir:     spec.StateDir,
+		BPFFS:        BPFDir(spec.StateDir),
+		NodeName:     spec.Node,
+		Source:       dir.New(spec.Manifests),
+		SourceName:   "dir:" + spec.Manifests,
+		ServiceCIDRs: ServiceRanges,
+		HealthAddr:   agent.DefaultHealthAddr,
+		MetricsAddr:  agent.DefaultMetricsAddr,
+		Version:      "lab",
+		Log:          logger(spec.Node),
+	})
+}

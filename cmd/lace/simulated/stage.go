@@ -76,10 +76,10 @@ func Start(_ context.Context, source string, keep bool) (s *Stage, err error) {
 // populate makes the hosts that the demo needs.
 func (s *Stage) populate() {
 	n := s.network
-	n.add("web-1", "veth-web-1", "10.244.1.11", "fd00:10:244:1::11").Listen(lab.WebTarget)
-	n.add("web-2", "veth-web-2", "10.244.1.12", "fd00:10:244:1::12").Listen(lab.WebTarget)
+	n.add("web-1", "web-1", "10.244.1.11", "fd00:10:244:1::11").Listen(lab.WebTarget)
+	n.add("web-2", "web-2", "10.244.1.12", "fd00:10:244:1::12").Listen(lab.WebTarget)
 	n.add("web-3", uplink, "10.244.2.11", "fd00:10:244:2::11").Listen(lab.WebTarget)
-	n.add("shopper", "veth-shopper", "10.244.1.13", "fd00:10:244:1::13")
+	n.add("shopper", "shopper", "10.244.1.13", "fd00:10:244:1::13")
 	n.add(nodeName, trunk, "172.30.0.11", "fd30::11")
 	n.add(lab.OutsideName, uplink, "172.30.0.100", "fd30::100")
 }
