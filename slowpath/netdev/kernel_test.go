@@ -41,10 +41,10 @@ func linkNamed(t *testing.T, s netdev.Stack, name string) netdev.Link {
 // eventually waits until the condition holds; what it awaits is said when it does not.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(20 * time.Second)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 5 s: %s", what)
+			t.Fatalf("not in time: %s", what)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
