@@ -48,6 +48,7 @@ func serve(ctx context.Context, c *Config) error {
 	publisher, err := publish.New(publish.Config{
 		Node: c.NodeName, Path: c.path("snapshot"), Log: c.Log,
 		Latency: func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
+		Took:    func(d time.Duration) { m.PublishTook(d) },
 	})
 	if err != nil {
 		return err

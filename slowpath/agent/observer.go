@@ -91,7 +91,7 @@ func (f *fastpath) uses(generation uint64) bool {
 func (o *observer) waiting(f fastpath) string {
 	state := o.publisher.State()
 	switch {
-	case !o.tally.read().synced:
+	case o.tally.read().synced.IsZero():
 		return "the source " + o.config.SourceName + " has not delivered everything yet"
 	case state == nil:
 		return "the first snapshot is not published yet"
@@ -108,9 +108,22 @@ func (o *observer) health() health.State {
 	o.mu.Lock()
 	unapplied := o.unapplied
 	o.mu.Unlock()
-	s := health.State{Queued: o.publisher.Queued(), Unapplied: unapplied, Eligible: o.tally.read().eligible}
+	passed := o.tally.read()
+	s := health.State{Unapplied: unapplied, Eligible: passed.eligible}
+	if queued := o.publisher.Queued(); !queued.IsZero() && !passed.synced.IsZero() {
+		// Nothing is published before the source has delivered everything: that is
+		// waiting, not being stuck.
+		s.Queued = later(queued, passed.synced)
+	}
 	if state := o.publisher.State(); state != nil {
 		s.Updated = state.Published
 	}
 	return s
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }

@@ -185,9 +185,17 @@ func TestHealthFollowsBothProcesses(t *testing.T) {
 	step("and came back", 8, true, at.Add(6), none)
 
 	s.said.queued = at
+	if got := s.health(); !got.Queued.IsZero() {
+		t.Errorf("queued since %v before the source has delivered everything, want healthy", got.Queued)
+	}
+	s.passing.Synced()
+	if got := s.health(); !got.Queued.After(at) {
+		t.Errorf("queued since %v, want since the source has delivered everything", got.Queued)
+	}
+	s.said.queued = time.Now().Add(time.Second)
 	s.passing.Apply([]source.Change{{Kind: source.Node, Name: model.Name{Name: "n1"}, Object: &corev1.Node{}}}, nil)
 	got := s.health()
-	if !got.Queued.Equal(at) || !got.Eligible || !got.Updated.Equal(s.said.state.Published) {
+	if !got.Queued.Equal(s.said.queued) || !got.Eligible || !got.Updated.Equal(s.said.state.Published) {
 		t.Errorf("health %+v", got)
 	}
 }
@@ -235,7 +243,7 @@ func TestTallyCountsObjects(t *testing.T) {
 	}, nil)
 	tl.Apply([]source.Change{{Kind: source.Service, Name: name("b")}}, nil)
 	got := tl.read()
-	if got.objects["Service"] != 1 || got.objects["EndpointSlice"] != 0 || got.synced {
+	if got.objects["Service"] != 1 || got.objects["EndpointSlice"] != 0 || !got.synced.IsZero() {
 		t.Errorf("%+v: want one Service, and the kinds without objects shown", got)
 	}
 	if _, shown := got.objects["Node"]; !shown {

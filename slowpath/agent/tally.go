@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,7 +20,7 @@ type tally struct {
 
 	mu       sync.Mutex
 	known    map[source.Kind]map[model.Name]bool
-	synced   bool
+	synced   time.Time // when all had come; zero: not yet
 	eligible bool
 }
 
@@ -36,7 +37,7 @@ func (t *tally) Apply(changes []source.Change, problems []model.Problem) {
 // Synced implements source.Sink.
 func (t *tally) Synced() {
 	t.mu.Lock()
-	t.synced = true
+	t.synced = time.Now()
 	t.mu.Unlock()
 	t.next.Synced()
 }
@@ -77,7 +78,7 @@ func eligible(object any) bool {
 // count is what the tally says now.
 type count struct {
 	objects  map[string]int // by kind
-	synced   bool
+	synced   time.Time      // zero: not yet
 	eligible bool
 }
 

@@ -47,7 +47,7 @@ func (o *observer) Status() api.Status {
 	s := api.Status{
 		Version: o.config.Version, Node: o.config.NodeName, Mode: "lace",
 		Ready: waiting == "", Waiting: waiting,
-		Started: o.started.UTC(), Source: o.config.SourceName, Synced: o.tally.read().synced,
+		Started: o.started.UTC(), Source: o.config.SourceName, Synced: !o.tally.read().synced.IsZero(),
 		Fastpath: fastpathStatus(f),
 	}
 	s.Generation.QueuedSince, s.Generation.Programming = o.publisher.Queued(), o.lastProgramming().Seconds()
