@@ -229,13 +229,13 @@ func TestGenerationsAndPortsGoOnAfterARestart(t *testing.T) {
 		client := api.NewClient(c.path("agent.sock"))
 		defer client.Close()
 		eventually(t, "the uplink is published", func() error {
-			s, err := client.Status(t.Context())
-			if err != nil {
-				return err
-			}
 			ports, err := client.Ports(t.Context())
 			if err != nil || len(ports.Items) != 1 {
 				return fmt.Errorf("ports %v, %v", ports.Items, err)
+			}
+			s, err := client.Status(t.Context())
+			if err != nil {
+				return err
 			}
 			generation, id = s.Generation.Published, ports.Items[0].ID
 			return nil
