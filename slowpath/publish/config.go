@@ -1,0 +1,46 @@
+package publish
+
+import (
+	"log/slog"
+	"time"
+
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// Config of a Publisher.
+type Config struct {
+	Node     string         // name of this node
+	Path     string         // snapshot file, usually <state-dir>/snapshot
+	Settings table.Settings // zero: table.DefaultSettings()
+	Settle   time.Duration  // quiet time awaited before a publication; 0: 2 ms
+	MaxDelay time.Duration  // longest wait while changes keep coming; 0: 20 ms
+
+	// Latency is told, for each change that a publication brought after the first one,
+	// how long ago the world changed. Took is told how long each publication took from
+	// the first change in it. Both are called by Run's goroutine and may be nil.
+	Latency func(time.Duration)
+	Took    func(time.Duration)
+
+	Log *slog.Logger
+}
+
+func (c *Config) complete() {
+	if c.Settings == (table.Settings{}) {
+		c.Settings = table.DefaultSettings()
+	}
+	if c.Settle == 0 {
+		c.Settle = 2 * time.Millisecond
+	}
+	if c.MaxDelay == 0 {
+		c.MaxDelay = 20 * time.Millisecond
+	}
+	if c.Latency == nil {
+		c.Latency = func(time.Duration) {}
+	}
+	if c.Took == nil {
+		c.Took = func(time.Duration) {}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+}

@@ -1,0 +1,50 @@
+package publish
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"lace-cni.io/lace/control/model"
+)
+
+// State is what was published last, for readers. Nothing in it is ever changed.
+type State struct {
+	Generation  uint64
+	Published   time.Time // when the snapshot of that generation was written
+	Bytes       int       // of the snapshot
+	Node        model.Node
+	Services    []*model.Service // those that are proxied, sorted by namespace and name
+	Attachments model.Attachments
+	Problems    []model.Problem // sorted by kind and object
+}
+
+// State is what was published last; nil before the first publication. Safe for
+// concurrent use.
+func (p *Publisher) State() *State { return p.state.Load() }
+
+// Changed returns a channel that is closed when there is another State. To wait for a
+// condition, ask for the channel first and look at the State then.
+func (p *Publisher) Changed() <-chan struct{} {
+	p.changedMu.Lock()
+	defer p.changedMu.Unlock()
+	return p.changed
+}
+
+func (p *Publisher) show(s *State) {
+	p.state.Store(s)
+	p.changedMu.Lock()
+	defer p.changedMu.Unlock()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Queued is when the oldest change came that is not published yet; zero: all are. Safe
+// for concurrent use.
+func (p *Publisher) Queued() time.Time { return p.inbox.queued() }
+
+func sortProblems(ps []model.Problem) {
+	slices.SortStableFunc(ps, func(a, b model.Problem) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
+}

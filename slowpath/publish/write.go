@@ -1,0 +1,69 @@
+package publish
+
+import (
+	"slices"
+	"time"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// write publishes the tables if they differ from the last ones, and returns the State
+// that holds now.
+func (w *work) write() (*State, error) {
+	next := &State{
+		Generation: w.generation, Published: w.published, Bytes: w.bytes,
+		Node: w.node, Services: w.services, Attachments: w.attached.attachments,
+	}
+	if w.compiler.Changed() || w.unwritten {
+		if err := w.writeFile(next); err != nil {
+			return nil, err
+		}
+	} else {
+		w.latency.forget()
+	}
+	next.Problems = w.allProblems()
+	return next, nil
+}
+
+// writeFile writes the snapshot of the next generation. A number is used up by a file
+// that was written, not by an attempt.
+func (w *work) writeFile(next *State) error {
+	w.unwritten = true
+	b, _, err := w.compiler.Snapshot(w.generation+1, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := table.WriteFile(w.config.Path, b); err != nil {
+		return err
+	}
+	w.unwritten = false
+	w.generation++
+	next.Generation, next.Published, next.Bytes = w.generation, time.Now(), len(b)
+	w.published, w.bytes = next.Published, next.Bytes
+	w.latency.observe(next.Published, w.config.Latency)
+	return nil
+}
+
+// failed is the State of before with a Problem that says why it stays.
+func (w *work) failed(was *State, err error) *State {
+	next := *was
+	next.Problems = append(w.allProblems(), model.Problem{
+		Kind: "File", Object: w.config.Path, Reason: "NotPublished",
+		Message: "the snapshot could not be published, and the last one stays in use: " + err.Error() + "; it is tried again every second",
+	})
+	return &next
+}
+
+// allProblems gathers every Problem there is.
+func (w *work) allProblems() []model.Problem {
+	out := slices.Concat(w.sourceProblems, w.attached.problems, w.hereProblems, w.compiler.Problems())
+	for _, ps := range w.nodeProblems {
+		out = append(out, ps...)
+	}
+	for _, ps := range w.problems {
+		out = append(out, ps...)
+	}
+	sortProblems(out)
+	return out
+}
