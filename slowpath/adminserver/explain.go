@@ -135,8 +135,8 @@ func monotonic() int64 {
 	return ts.Nano()
 }
 
-// live lists flows that are registered between the two already: they keep their backend
-// whatever the tables say now. Without a flow table there are none.
+// live lists flows that are registered between the two already and not closed: they keep
+// their backend whatever the tables say now. Without a flow table there are none.
 func (s *Server) live(ctx context.Context, who sender, to destination, state *publish.State) []api.Flow {
 	var out []api.Flow
 	n := namesOf(state)
@@ -144,7 +144,7 @@ func (s *Server) live(ctx context.Context, who sender, to destination, state *pu
 	wanted := target{uint32(who.port.Network), to.addr, uint8(to.protocol)}
 	err := s.walk(ctx, func(t FlowTable, now uint32) {
 		t.Range(func(f *conntrack.Flow) bool {
-			if f.Src == client && frontendOf(f) == wanted {
+			if f.Src == client && frontendOf(f) == wanted && !closed(t, f) {
 				out = append(out, flowOf(t, f, n, now))
 			}
 			return len(out) < maxLive

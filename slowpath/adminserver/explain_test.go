@@ -122,6 +122,10 @@ func TestExplainShowsRegisteredFlows(t *testing.T) {
 			t.Errorf("%+v: want flows of this client with their pod", f)
 		}
 	}
+	p.reset(t)
+	if again, err := c.Explain(t.Context(), "shopper", "10.96.0.10:80/tcp"); err != nil || len(again.Live) != 0 {
+		t.Errorf("%d flows are shown after all were closed (%v), want none", len(again.Live), err)
+	}
 	before := p.flows.Len()
 	if _, err := c.Explain(t.Context(), "shopper", "10.96.0.10:80/tcp"); err != nil {
 		t.Fatal(err)

@@ -171,6 +171,17 @@ func (p *played) register(t *testing.T, client netip.AddrPort, backend netip.Add
 	}
 }
 
+// reset lets every registered flow see a reset, which closes it.
+func (p *played) reset(t *testing.T) {
+	t.Helper()
+	p.flows.Range(func(f *conntrack.Flow) bool {
+		if !p.flows.Touch(f, conntrack.StateRST, conntrack.Tick(monotonic())) {
+			t.Fatal("the flow is gone")
+		}
+		return true
+	})
+}
+
 // ask starts a server for the node and returns a client of it.
 func ask(t *testing.T, n Node) *api.Client {
 	t.Helper()

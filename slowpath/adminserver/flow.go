@@ -175,7 +175,17 @@ type load struct {
 	flows map[target]uint64
 }
 
-// flowsByBackend counts the registered flows. Without a flow table there are none: the
+// closed reports whether a flow is the tombstone of a TCP connection, which stands for a
+// while so that late packets are not taken for a new one.
+func closed(t FlowTable, f *conntrack.Flow) bool {
+	if f.Protocol != packet.ProtocolTCP {
+		return false
+	}
+	var back conntrack.Flow
+	return t.Peer(f, &back) && conntrack.TCPState(f.State, back.State) == conntrack.Closed
+}
+
+// flowsByBackend counts the registered flows that are not closed. Without a flow table there are none: the
 // rest of the answer is still worth having.
 func (s *Server) flowsByBackend(ctx context.Context) (map[target]uint64, error) {
 	s.load.mu.Lock()
@@ -186,7 +196,9 @@ func (s *Server) flowsByBackend(ctx context.Context) (map[target]uint64, error) 
 	counted := make(map[target]uint64)
 	err := s.walk(ctx, func(t FlowTable, _ uint32) {
 		t.Range(func(f *conntrack.Flow) bool {
-			counted[backendTarget(f)]++
+			if !closed(t, f) {
+				counted[backendTarget(f)]++
+			}
 			return true
 		})
 	})

@@ -61,6 +61,10 @@ func TestBackends(t *testing.T) {
 	for _, client := range []string{"10.244.1.8:40000", "10.244.1.8:40001"} {
 		p.register(t, netip.MustParseAddrPort(client), backend, netip.MustParseAddrPort(client))
 	}
+	p.reset(t) // tombstones do not count
+	for _, client := range []string{"10.244.1.8:40002", "10.244.1.8:40003"} {
+		p.register(t, netip.MustParseAddrPort(client), backend, netip.MustParseAddrPort(client))
+	}
 	c := ask(t, p)
 	got, err := c.Backends(t.Context())
 	if err != nil {

@@ -65,7 +65,8 @@ type Explanation struct {
 	Backend    string `json:"backend,omitempty"` // address:port chosen this time
 	Pod        string `json:"pod,omitempty"`     // of that backend
 	Service    string `json:"service,omitempty"` // namespace/name behind To
-	// Live lists registered flows from this client address to this frontend, at most ten.
+	// Live lists registered flows from this client address to this frontend that are not
+	// closed, at most ten.
 	Live []Flow `json:"live,omitempty"`
 }
 

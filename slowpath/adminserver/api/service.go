@@ -80,7 +80,7 @@ type Backend struct {
 	// why not, in the words of the endpoint choice.
 	Used bool   `json:"used"`
 	Why  string `json:"why,omitempty"`
-	// Flows counts registered flows of this node towards the backend, by this
-	// Service or any other that shares it.
+	// Flows counts registered flows of this node towards the backend that are not
+	// closed, by this Service or any other that shares it.
 	Flows uint64 `json:"flows"`
 }
