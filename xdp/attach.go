@@ -19,14 +19,30 @@ type hook struct {
 	attach  ebpf.AttachType
 }
 
-// attached makes sure that the hook's program is attached: a link that an earlier process
-// pinned is updated in place, so that no packet slips by; one whose device is gone, or was
-// replaced, is made anew.
+// held is a link that this process keeps open, and the program in it.
+type held struct {
+	link.Link
+	program *ebpf.Program
+}
+
+// holds reports whether the named link is open here and its device still there.
+func (o *Objects) holds(name string, ifindex int) bool {
+	l, ok := o.links[name]
+	if !ok {
+		return false
+	}
+	at, err := ifindexOf(l)
+	return err == nil && at == ifindex
+}
+
+// attached makes sure that the hook's program is attached: a link that is there is updated
+// in place, so that no packet slips by; one whose device is gone, or was replaced, is made
+// anew.
 func (o *Objects) attached(h hook, create func() (link.Link, error)) error {
-	if l := o.links[h.name]; l != nil {
-		if at, err := ifindexOf(l); err == nil && at == h.ifindex {
-			return nil
-		}
+	if o.holds(h.name, h.ifindex) {
+		return o.update(h)
+	}
+	if _, ok := o.links[h.name]; ok {
 		if err := o.detach(h.name); err != nil {
 			return err
 		}
@@ -40,7 +56,21 @@ func (o *Objects) attached(h hook, create func() (link.Link, error)) error {
 			return err
 		}
 	}
-	o.links[h.name] = l
+	o.links[h.name] = held{l, h.program}
+	return nil
+}
+
+// update puts the hook's program into the link held, should it be another: the device is
+// the same, but the port is of another kind.
+func (o *Objects) update(h hook) error {
+	l := o.links[h.name]
+	if l.program == h.program {
+		return nil
+	}
+	if err := l.Update(h.program); err != nil {
+		return err
+	}
+	o.links[h.name] = held{l.Link, h.program}
 	return nil
 }
 
@@ -96,7 +126,7 @@ func (o *Objects) attachTCX(h hook) error {
 
 // detach ends a pinned link, whoever else may hold it open.
 func (o *Objects) detach(name string) error {
-	l := o.links[name]
+	l := o.links[name].Link
 	delete(o.links, name)
 	return unpin(o.pins.linkPath(name), l)
 }
@@ -116,15 +146,15 @@ func unpin(path string, l link.Link) error {
 
 // ifindexOf is the device of a link; 0 when it is gone.
 func ifindexOf(l link.Link) (int, error) {
-	info, err := l.Info()
+	what, err := l.Info()
 	if err != nil {
 		return 0, err
 	}
-	if x := info.TCX(); x != nil {
+	if x := what.TCX(); x != nil {
 		return int(x.Ifindex), nil
 	}
-	if x := info.XDP(); x != nil {
+	if x := what.XDP(); x != nil {
 		return int(x.Ifindex), nil
 	}
-	return 0, fmt.Errorf("a link of type %d, neither tcx nor XDP", info.Type)
+	return 0, fmt.Errorf("a link of type %d, neither tcx nor XDP", what.Type)
 }

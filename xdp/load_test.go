@@ -14,11 +14,11 @@ func TestVerifier(t *testing.T) {
 		"from_pod": o.bpf.FromPod, "from_uplink": o.bpf.FromUplink, "to_port": o.bpf.ToPort,
 		"from_host": o.bpf.FromHost, "from_go": o.bpf.FromGo, "to_go": o.bpf.ToGo,
 	} {
-		info, err := p.Info()
+		loaded, err := p.Info()
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, ok := info.VerifiedInstructions()
+		n, ok := loaded.VerifiedInstructions()
 		if !ok {
 			t.Skip("this kernel does not tell")
 		}

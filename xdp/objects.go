@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"lace-cni.io/lace/fastpath/conntrack"
@@ -35,8 +34,8 @@ type Objects struct {
 	claims   mirror[claim, uint32]
 
 	mode   Mode
-	links  map[string]link.Link // held, by name of the pin
-	warned map[uint32]uint32    // MTU that was complained of, by interface index
+	links  map[string]held   // by name of the pin
+	warned map[uint32]uint32 // MTU that was complained of, by interface index
 }
 
 // Opened says what Open found.
@@ -63,7 +62,7 @@ func Open(c Config) (*Objects, error) {
 	if err := probe(); err != nil {
 		return nil, err
 	}
-	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, links: map[string]link.Link{}, warned: map[uint32]uint32{}}
+	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, links: map[string]held{}, warned: map[uint32]uint32{}}
 	if o.log == nil {
 		o.log = slog.Default()
 	}

@@ -31,16 +31,18 @@ type device struct {
 
 // SyncPorts makes the ports exactly these: the maps are filled, programs attached to both
 // directions of every pod and uplink, and detached from devices that are no port any more.
-// A port whose device cannot be attached to is skipped and named in the error; the others
-// work. The host port's device is the trunk's, whatever the record says.
+// A port whose device is gone or cannot be attached to is named in the error and left out,
+// so that packets for it are counted (unknown-port-id); the others work. The host port's
+// device is the trunk's, whatever the record says.
 func (o *Objects) SyncPorts(ports []table.Port) error {
 	byID := make(map[uint32]port, len(ports))
 	byDevice := make(map[uint32]device, len(ports))
+	hooks := make([]hook, 0, 2*len(ports))
 	s := o.settings
 	var errs []error
 	for i := range ports {
 		p := &ports[i]
-		if err := checkPort(p, byID, byDevice); err != nil {
+		if err := o.checkPort(p, byID, byDevice); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -50,15 +52,27 @@ func (o *Objects) SyncPorts(ports []table.Port) error {
 			continue
 		}
 		byDevice[p.Ifindex] = device{Network: uint32(p.Network), Port: p.ID, Kind: uint8(p.Kind)}
+		hooks = append(hooks, o.portHooks(p)...)
 	}
 	// A device that is no port any more passes everything before its id can mean another.
 	errs = append(errs, o.devices.trim(byDevice), o.set(s), o.ports.put(byID), o.devices.put(byDevice), o.ports.trim(byID))
-	errs = append(errs, o.syncHooks(ports, byDevice)...)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.syncHooks(hooks)...)...)
 }
 
-// checkPort refuses a record that would make the maps contradict themselves.
-func checkPort(p *table.Port, byID map[uint32]port, byDevice map[uint32]device) error {
+// checkPort refuses a record that would make the maps contradict themselves, or whose
+// device is not there.
+func (o *Objects) checkPort(p *table.Port, byID map[uint32]port, byDevice map[uint32]device) error {
+	if err := checkRecord(p, byID, byDevice); err != nil || p.Kind == table.PortHost {
+		return err
+	}
+	if err := o.checkDevice(p); err != nil {
+		return fmt.Errorf("port %d (%s): %w", p.ID, name(p), err)
+	}
+	o.checkMTU(p)
+	return nil
+}
+
+func checkRecord(p *table.Port, byID map[uint32]port, byDevice map[uint32]device) error {
 	_, twice := byID[uint32(p.ID)]
 	other, taken := byDevice[p.Ifindex]
 	switch {
@@ -81,19 +95,12 @@ func checkPort(p *table.Port, byID map[uint32]port, byDevice map[uint32]device) 
 }
 
 // syncHooks attaches what is new before it detaches what is old.
-func (o *Objects) syncHooks(ports []table.Port, byDevice map[uint32]device) (errs []error) {
-	wanted := map[string]bool{}
-	for i := range ports {
-		p := &ports[i]
-		if byDevice[p.Ifindex].Port != p.ID || p.Kind == table.PortHost {
-			continue // the host, or refused
-		}
-		for _, h := range o.portHooks(p) {
-			wanted[h.name] = true
-		}
-		o.checkMTU(p)
-		if err := o.attachPort(p); err != nil {
-			errs = append(errs, fmt.Errorf("port %d (%s): %w", p.ID, name(p), err))
+func (o *Objects) syncHooks(hooks []hook) (errs []error) {
+	wanted := make(map[string]bool, len(hooks))
+	for _, h := range hooks {
+		wanted[h.name] = true
+		if err := o.attachTCX(h); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	pinned, err := o.pins.links()
@@ -111,34 +118,24 @@ func (o *Objects) syncHooks(ports []table.Port, byDevice map[uint32]device) (err
 	return errs
 }
 
-func (o *Objects) attachPort(p *table.Port) error {
-	hooks := o.portHooks(p)
-	if o.links[hooks[0].name] == nil { // not attached by this process yet
-		if err := o.checkDevice(p); err != nil {
-			return err
-		}
-	}
-	var errs []error
-	for _, h := range hooks {
-		errs = append(errs, o.attachTCX(h))
-	}
-	return errors.Join(errs...)
-}
-
-func (o *Objects) portHooks(p *table.Port) [2]hook {
+// portHooks names the pins by index alone: a device that is renamed keeps its links.
+func (o *Objects) portHooks(p *table.Port) []hook {
 	in := o.bpf.FromPod
 	if p.Kind == table.PortUplink {
 		in = o.bpf.FromUplink
 	}
-	// Named by index alone: a device that is renamed keeps its links.
-	return [2]hook{
+	return []hook{
 		{fmt.Sprintf("%d-in", p.Ifindex), int(p.Ifindex), in, ebpf.AttachTCXIngress},
 		{fmt.Sprintf("%d-out", p.Ifindex), int(p.Ifindex), o.bpf.ToPort, ebpf.AttachTCXEgress},
 	}
 }
 
-// checkDevice looks at a device before programs that expect Ethernet are attached.
+// checkDevice looks at a device that is not attached to yet: it must be there, and the
+// programs expect Ethernet.
 func (o *Objects) checkDevice(p *table.Port) error {
+	if o.holds(fmt.Sprintf("%d-in", p.Ifindex), int(p.Ifindex)) {
+		return nil
+	}
 	l, err := netlink.LinkByIndex(int(p.Ifindex))
 	if err != nil {
 		return fmt.Errorf("device %d: %w", p.Ifindex, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/fastpath/table"
 )
 
@@ -28,9 +29,9 @@ func programsOn(t *testing.T, ifindex int) (names []string) {
 		for _, at := range r.Programs {
 			p, err := ebpf.NewProgramFromID(at.ID)
 			must(t, err)
-			info, err := p.Info()
+			loaded, err := p.Info()
 			must(t, err)
-			names = append(names, d.word+" "+info.Name)
+			names = append(names, d.word+" "+loaded.Name)
 			p.Close()
 		}
 	}
@@ -47,9 +48,9 @@ func (n *node) linkIDs(t *testing.T) map[string]link.ID {
 	for _, name := range names {
 		l, err := link.LoadPinnedLink(n.o.pins.linkPath(name), nil)
 		must(t, err)
-		info, err := l.Info()
+		at, err := l.Info()
 		must(t, err)
-		ids[name] = info.ID
+		ids[name] = at.ID
 		l.Close()
 	}
 	return ids
@@ -88,6 +89,39 @@ func TestAttach(t *testing.T) {
 	if ids := n.linkIDs(t); len(ids) > 0 {
 		t.Errorf("pins left without ports: %v", ids)
 	}
+}
+
+// TestKind: a device that becomes a port of another kind gets that kind's program in place.
+func TestKind(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	before := n.linkIDs(t)
+	ports := n.ports()
+	ports[1].Kind = table.PortUplink
+	must(t, n.o.SyncPorts(ports))
+	wantPrograms(t, n.pod, onUplink)
+	must(t, n.o.SyncPorts(n.ports()))
+	wantPrograms(t, n.pod, onPod)
+	if d := cmp.Diff(before, n.linkIDs(t)); d != "" {
+		t.Errorf("links were made anew\n%s", d)
+	}
+}
+
+// TestVanishedDevice: a device that vanishes under its port is named, its pins go, and what
+// Go still sends to it is counted.
+func TestVanishedDevice(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	l, err := netlink.LinkByIndex(n.pod)
+	must(t, err)
+	must(t, netlink.LinkDel(l))
+	if err := n.o.SyncPorts(n.ports()); err == nil || !strings.Contains(err.Error(), "port 258 (tpod): device") {
+		t.Errorf("error %v, want it to name the port", err)
+	}
+	if ids := n.linkIDs(t); len(ids) != 6 {
+		t.Errorf("%d links are pinned, want two for each of three devices: %v", len(ids), ids)
+	}
+	frame := onTrunk(from("10.1.0.3", "10.1.0.2", 6, tcp(1, 2)), 0x49, 0, podID)
+	want := outcome{dropped, frame, 0, once(frame, reason.UnknownPortID.String())}
+	check(t, n.run(t, n.o.bpf.FromGo, frame, skb{Ifindex: 1}), want)
 }
 
 // TestUpdateInPlace: a process that starts again puts its programs into the links that are
@@ -217,6 +251,10 @@ func TestBadPorts(t *testing.T) {
 				t.Errorf("error %v, want it to say %q", err, c.says)
 			}
 			wantPrograms(t, n.pod, onPod)
+			if c.bad.ID == 9 {
+				frame := onTrunk(from("10.1.0.3", "10.1.0.2", 6, tcp(1, 2)), 0x49, 0, 9)
+				check(t, n.run(t, n.o.bpf.FromGo, frame, skb{Ifindex: 1}), outcome{dropped, frame, 0, once(frame, reason.UnknownPortID.String())})
+			}
 			if got := programsOn(t, 1); len(got) > 0 {
 				t.Errorf("programs on lo: %v", got)
 			}

@@ -55,7 +55,7 @@ func newWire(t *testing.T) *wire {
 	must(t, sysctl("net/ipv4/ip_forward", "1"))
 	w.pod, w.toPod = newEnd(t, "tpod", podGateway, podMAC)
 	w.uplink, w.toOut = newEnd(t, "tup.7", uplinkMAC, outMAC)
-	w.addresses4(t)
+	w.setAddresses(t)
 
 	flows, _, err := conntrack.Map(o.FlowMemory())
 	must(t, err)
@@ -142,8 +142,8 @@ func (e *end) expect(t *testing.T, want []byte) {
 	t.Errorf("did not receive\n%x\nbut %d others\n%s", want, len(got), got)
 }
 
-// addresses4 gives the node's devices addresses and routes, of both families.
-func (w *wire) addresses4(t *testing.T) {
+// setAddresses gives the node's devices addresses and routes, of both families.
+func (w *wire) setAddresses(t *testing.T) {
 	t.Helper()
 	lo, err := netlink.LinkByName("lo")
 	must(t, err)

@@ -32,10 +32,10 @@ struct packet {
 /* len bytes at a fixed offset: in place, or copied where the kernel holds them elsewhere. */
 INLINE void *bytes(struct __sk_buff *skb, u32 offset, u32 len, void *copy)
 {
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	void *start = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 
-	if (data + offset + len <= end)
-		return data + offset;
+	if (start + offset + len <= end)
+		return start + offset;
 	if (bpf_skb_load_bytes(skb, offset, copy, len))
 		return 0;
 	return copy;
