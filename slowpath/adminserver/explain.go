@@ -142,9 +142,10 @@ func (s *Server) live(ctx context.Context, who sender, to destination, state *pu
 	n := namesOf(state)
 	client := packet.AddrFrom(who.addr)
 	wanted := target{uint32(who.port.Network), to.addr, uint8(to.protocol)}
+	var back conntrack.Flow
 	err := s.walk(ctx, func(t FlowTable, now uint32) {
 		t.Range(func(f *conntrack.Flow) bool {
-			if f.Src == client && frontendOf(f) == wanted && !closed(t, f) {
+			if f.Src == client && frontendOf(f) == wanted && !closed(t, f, &back) {
 				out = append(out, flowOf(t, f, n, now))
 			}
 			return len(out) < maxLive

@@ -176,13 +176,11 @@ type load struct {
 }
 
 // closed reports whether a flow is the tombstone of a TCP connection, which stands for a
-// while so that late packets are not taken for a new one.
-func closed(t FlowTable, f *conntrack.Flow) bool {
-	if f.Protocol != packet.ProtocolTCP {
-		return false
-	}
-	var back conntrack.Flow
-	return t.Peer(f, &back) && conntrack.TCPState(f.State, back.State) == conntrack.Closed
+// while so that late packets are not taken for a new one. back is room for the other
+// direction, so that a walk allocates it once.
+func closed(t FlowTable, f, back *conntrack.Flow) bool {
+	return f.Protocol == packet.ProtocolTCP && t.Peer(f, back) &&
+		conntrack.TCPState(f.State, back.State) == conntrack.Closed
 }
 
 // flowsByBackend counts the registered flows that are not closed. Without a flow table there are none: the
@@ -194,9 +192,10 @@ func (s *Server) flowsByBackend(ctx context.Context) (map[target]uint64, error) 
 		return s.load.flows, nil
 	}
 	counted := make(map[target]uint64)
+	var back conntrack.Flow
 	err := s.walk(ctx, func(t FlowTable, _ uint32) {
 		t.Range(func(f *conntrack.Flow) bool {
-			if !closed(t, f) {
+			if !closed(t, f, &back) {
 				counted[backendTarget(f)]++
 			}
 			return true
