@@ -232,3 +232,26 @@ func TestNetworkOutOfRange(t *testing.T) {
 	diff(t, "frontends", map[string]string{"10.96.0.10:80": "10.244.1.5:8080"}, frontendsOf(s))
 	diff(t, "problems", []string{"Service demo/odd BadNetwork"}, problemsOf(problems))
 }
+
+// TestLargeServiceBesideSmallOnes: one Service of 5,000 endpoints hurts nobody.
+func TestLargeServiceBesideSmallOnes(t *testing.T) {
+	c := compile.New(nil)
+	var many strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&many, "10.9.%d.%d:80 ", i>>8, i&255)
+	}
+	c.SetService(service(t, "large", "10.96.9.9", many.String()))
+	for i := range 100 {
+		c.SetService(service(t, fmt.Sprint("s", i), fmt.Sprintf("10.96.0.%d", i), fmt.Sprintf("10.244.0.%d:80", i)))
+	}
+	s, problems := snapshotProblems(t, c, 1)
+	got := frontendsOf(s)
+	if n := len(strings.Fields(got["10.96.9.9:80"])); n != 5000 || len(problems) > 0 {
+		t.Errorf("large Service has %d backends, problems %v; want 5000, none", n, problems)
+	}
+	for i := range 100 {
+		if want, got := fmt.Sprintf("10.244.0.%d:80", i), got[fmt.Sprintf("10.96.0.%d:80", i)]; got != want {
+			t.Errorf("small Service %d has %q, want %q", i, got, want)
+		}
+	}
+}

@@ -230,7 +230,7 @@ type Attachments struct {
 // other objects go on working.
 type Problem struct {
 	Kind    string // "Service", "EndpointSlice", "Node", "File", "Port"
-	Object  string // namespace/name, or file:document
+	Object  string // namespace/name, a device, or a file and its document
 	Field   string // path in the object; may be empty
 	Reason  string // one CamelCase word
 	Message string // what is wrong and what to do

@@ -168,8 +168,8 @@ func (n *node) change(ts *testscript.TestScript, files []string, apply bool) {
 	n.settle(ts)
 }
 
-// print writes aligned columns, and "none" when there is no row.
-func print(ts *testscript.TestScript, rows [][]string) {
+// show writes aligned columns, and "none" when there is no row.
+func show(ts *testscript.TestScript, rows [][]string) {
 	if len(rows) == 0 {
 		rows = [][]string{{"none"}}
 	}
@@ -191,7 +191,7 @@ func (n *node) servicesCmd(ts *testscript.TestScript, _ []string) {
 		rows = append(rows, []string{s.Name.String(), s.Type, p.Name, fmt.Sprintf("%d/%s", p.Port, p.Protocol), fmt.Sprintf("IPv%d", fam),
 			strings.Join(word, ","), fmt.Sprint(len(c.Endpoints))})
 	})
-	print(ts, rows)
+	show(ts, rows)
 }
 
 func (n *node) endpointsCmd(ts *testscript.TestScript, _ []string) {
@@ -204,7 +204,7 @@ func (n *node) endpointsCmd(ts *testscript.TestScript, _ []string) {
 			rows = append(rows, []string{s.Name.String(), p.Name, netip.AddrPortFrom(x.Endpoint.Addr, x.Endpoint.Port).String(), x.Reason})
 		}
 	})
-	print(ts, rows)
+	show(ts, rows)
 }
 
 func (n *node) choices(yield func(*model.Service, *model.ServicePort, int, model.Choice)) {
@@ -224,7 +224,7 @@ func (n *node) problemsCmd(ts *testscript.TestScript, _ []string) {
 	for _, p := range n.publisher.State().Problems {
 		rows = append(rows, []string{p.Kind, p.Object, p.Field, p.Reason})
 	}
-	print(ts, rows)
+	show(ts, rows)
 }
 
 func (n *node) snapshot(ts *testscript.TestScript) *table.Snapshot {
@@ -249,7 +249,7 @@ func (n *node) frontendsCmd(ts *testscript.TestScript, _ []string) {
 		rows = append(rows, row)
 	}
 	sort.Slice(rows, func(i, j int) bool { return rows[i][0] < rows[j][0] })
-	print(ts, rows)
+	show(ts, rows)
 }
 
 func (n *node) backendsCmd(ts *testscript.TestScript, _ []string) {
@@ -258,7 +258,7 @@ func (n *node) backendsCmd(ts *testscript.TestScript, _ []string) {
 		rows = append(rows, []string{service(b.Addr.Netip(), b.Port, b.Protocol), []string{"gone", "serving"}[b.Serving]})
 	}
 	sort.Slice(rows, func(i, j int) bool { return rows[i][0] < rows[j][0] })
-	print(ts, rows)
+	show(ts, rows)
 }
 
 func service(a netip.Addr, port uint16, proto uint8) string {
