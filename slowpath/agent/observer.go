@@ -39,16 +39,16 @@ func newObserver(c *Config, p published, t *tally) *observer {
 	return &observer{config: c, publisher: p, tally: t, started: time.Now(), log: c.Log}
 }
 
-// run looks every second until ctx ends.
+// run looks every second until ctx ends. The first second is left for starting.
 func (o *observer) run(ctx context.Context) error {
 	t := time.NewTicker(lookEvery)
 	defer t.Stop()
 	for {
-		o.watch(look(o.config), time.Now())
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-t.C:
+			o.watch(look(o.config), time.Now())
 		}
 	}
 }
