@@ -34,11 +34,15 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Paths of the files in a state directory.
-func snapshotPath(stateDir string) string { return filepath.Join(stateDir, "snapshot") }
-func counterPath(stateDir string) string  { return filepath.Join(stateDir, "counters") }
-func statusPath(stateDir string) string   { return filepath.Join(stateDir, "fastpath.json") }
-func lockPath(stateDir string) string     { return filepath.Join(stateDir, "fastpath.lock") }
+// Files in a state directory.
+const (
+	snapshotFile = "snapshot"
+	counterFile  = "counters"
+	statusFile   = "fastpath.json"
+	lockFile     = "fastpath.lock"
+)
+
+func (c *Config) path(file string) string { return filepath.Join(c.StateDir, file) }
 
 // complete sets defaults and checks ranges.
 func (c *Config) complete() error {
@@ -58,7 +62,7 @@ func (c *Config) complete() error {
 		name             string
 		value, from, end int
 	}{
-		{"workers", c.Workers, 1, counter.MaxWorkers},
+		{"workers", c.Workers, 1, min(counter.MaxWorkers, xdp.MaxQueues)},
 		{"flow slots", c.FlowSlots, 1 + conntrack.BucketSlots, maxSlots},
 		{"trunk MTU", c.TrunkMTU, minTrunkMTU, xdp.MaxTrunkMTU},
 	} {

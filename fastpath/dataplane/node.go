@@ -52,11 +52,11 @@ func open(c Config) (n *node, err error) {
 	if err := n.objects.AttachTrunk(n.trunk); err != nil {
 		return nil, fmt.Errorf("trunk: %w", err)
 	}
-	if n.counters, err = counter.Create(counterPath(c.StateDir), c.Workers); err != nil {
+	if n.counters, err = counter.Create(c.path(counterFile), c.Workers); err != nil {
 		return nil, err
 	}
 	n.status.XDPMode = string(n.objects.Mode())
-	n.tables.path, n.tables.kernel, n.tables.flows = snapshotPath(c.StateDir), n.objects, n.flows
+	n.tables.path, n.tables.kernel, n.tables.flows = c.path(snapshotFile), n.objects, n.flows
 	n.tables.counters, n.tables.log = n.counters, c.Log
 	n.noteFlows()
 	return n, nil

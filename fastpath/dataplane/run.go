@@ -83,8 +83,8 @@ func Cleanup(c Config) error {
 	}
 	defer held.Close()
 	err = errors.Join(xdp.Cleanup(c.BPFFS), xdp.RemoveTrunk(c.StateDir))
-	for _, path := range []string{counterPath(c.StateDir), statusPath(c.StateDir), lockPath(c.StateDir)} {
-		if e := os.Remove(path); e != nil && !errors.Is(e, os.ErrNotExist) {
+	for _, file := range []string{counterFile, statusFile, lockFile} {
+		if e := os.Remove(c.path(file)); e != nil && !errors.Is(e, os.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *Status) write(stateDir string) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(stateDir, "fastpath.json"))
+		err = os.Rename(tmp.Name(), filepath.Join(stateDir, statusFile))
 	}
 	if err != nil {
 		return fmt.Errorf("fastpath.json: %w", err)
