@@ -319,6 +319,12 @@ func TestLatency(t *testing.T) {
 	check("a fresh note counts", noted(ago(sliceOf(1, 4), time.Minute), time.Now()), 0, 30*time.Second)
 	check("a clock that is ahead", ago(sliceOf(1, 5), -time.Hour), 0, time.Nanosecond)
 	check("a change that says nothing of time", sliceOf(1, 6), 0, 0)
+
+	p.Apply([]source.Change{ago(sliceOf(1, 7), time.Minute), ago(sliceOf(1, 8), time.Second)}, nil)
+	settled(t, p)
+	if got := take(); len(got) != 1 || got[0] < time.Minute {
+		t.Errorf("two changes of one object at once: told %v, want one since the first", got)
+	}
 }
 
 // TestSourceProblems: they are replaced as a whole, and need no new generation.

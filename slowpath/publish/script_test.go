@@ -26,9 +26,9 @@ import (
 
 // TestScripts runs testdata/*.txtar: what a node publishes for the objects of a script.
 //
-//	start [unsynced] [unattached]   begin, as node n1
-//	stop                            end; the snapshot file stays
-//	synced, attached                what start left out
+//	begin [unsynced] [unattached]   as node n1
+//	end                             the snapshot file stays
+//	synced, attached                what begin left out
 //	apply FILE..., delete FILE...   the objects in the files come or go
 //	services                        State: what is proxied, and which tier chose
 //	endpoints                       State: every endpoint, with the reason when it is not chosen
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": do((*node).startCmd), "stop": do((*node).stopCmd),
+			"begin": do((*node).beginCmd), "end": do((*node).endCmd),
 			"synced": do((*node).syncedCmd), "attached": do((*node).attachedCmd),
 			"apply": do((*node).applyCmd), "delete": do((*node).deleteCmd),
 			"services": do((*node).servicesCmd), "endpoints": do((*node).endpointsCmd),
@@ -86,7 +86,7 @@ func do(f func(*node, *testscript.TestScript, []string)) func(*testscript.TestSc
 	}
 }
 
-func (n *node) startCmd(ts *testscript.TestScript, args []string) {
+func (n *node) beginCmd(ts *testscript.TestScript, args []string) {
 	p, err := publish.New(publish.Config{Node: "n1", Path: n.path, Log: slog.New(slog.DiscardHandler)})
 	ts.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +109,7 @@ func (n *node) stop() {
 	}
 }
 
-func (n *node) stopCmd(*testscript.TestScript, []string) { n.stop() }
+func (n *node) endCmd(*testscript.TestScript, []string) { n.stop() }
 
 func (n *node) syncedCmd(ts *testscript.TestScript, _ []string) {
 	n.publisher.Synced()

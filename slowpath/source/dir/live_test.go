@@ -169,6 +169,34 @@ func TestConfigMap(t *testing.T) {
 	r.wait(t, "swapped", "n2")
 }
 
+// TestWatchFollowsThePath: after a look at the path, notices come from the folder that is
+// there now.
+func TestWatchFollowsThePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manifests")
+	w := watch(path, slog.New(slog.DiscardHandler))
+	defer w.close()
+	for _, step := range []string{"it appears", "it is replaced"} {
+		_ = os.Rename(path, path+".old")
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		w.renew()
+		for quiet := false; !quiet; { // of the folder of before
+			select {
+			case <-w.notices:
+			case <-time.After(50 * time.Millisecond):
+				quiet = true
+			}
+		}
+		put(t, filepath.Join(path, "a.yaml"), node("n1"))
+		select {
+		case <-w.notices:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: no notice of a new file", step)
+		}
+	}
+}
+
 // TestPoll: what gives no notice is found all the same.
 func TestPoll(t *testing.T) {
 	top := t.TempDir()
