@@ -66,14 +66,15 @@ func (n *network) converse(p *pod, kind string, to netip.AddrPort) {
 	}
 }
 
-// everybody talks to the VIP over every protocol and family.
+// everybody talks to every backend through the VIP, over every protocol and family.
 func (n *network) everybody() {
 	n.t.Helper()
 	for _, vip := range vips {
-		at := netip.AddrPortFrom(vip, 80)
-		for _, kind := range []string{"tcp", "udp"} {
-			for _, p := range []*pod{n.client, n.web, nil} {
-				n.converse(p, kind, at)
+		for _, port := range []uint16{toWeb, toNode, toRemote} {
+			for _, kind := range []string{"tcp", "udp"} {
+				for _, p := range []*pod{n.client, n.web, n.wire, nil} {
+					n.converse(p, kind, netip.AddrPortFrom(vip, port))
+				}
 			}
 		}
 	}
@@ -93,9 +94,10 @@ func (n *network) routeServices() {
 }
 
 func TestServiceOverRealSockets(t *testing.T) {
-	for _, workers := range []int{1, 2} {
-		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
-			n, f := newNetwork(t), newFastpath(t, workers)
+	for _, c := range []struct{ workers, rpFilter int }{{1, 0}, {1, 1}, {1, 2}, {2, 1}} {
+		t.Run(fmt.Sprintf("workers=%d,rp_filter=%d", c.workers, c.rpFilter), func(t *testing.T) {
+			n, f := newNetwork(t), newFastpath(t, c.workers)
+			n.setRPFilter(c.rpFilter)
 			n.serveEcho()
 			f.publish(n.contents(1))
 			f.start()
@@ -103,12 +105,12 @@ func TestServiceOverRealSockets(t *testing.T) {
 			f.uses(1)
 			n.everybody()
 			for _, vip := range vips {
-				n.large(netip.AddrPortFrom(vip, 80))
+				n.large(netip.AddrPortFrom(vip, toWeb))
 				n.refused(netip.AddrPortFrom(vip, 81))
 			}
 			f.stop()
 			c := f.totals()
-			for why, least := range map[reason.Reason]uint64{reason.NewFlow: 12, reason.Reply: 12, reason.Established: 12, reason.UnknownPort: 2} {
+			for why, least := range map[reason.Reason]uint64{reason.NewFlow: 48, reason.Reply: 48, reason.Established: 48, reason.UnknownPort: 2} {
 				if got := c.Reasons[why].Packets; got < least {
 					t.Errorf("%s: %d packets, want at least %d", why, got, least)
 				}
@@ -119,6 +121,14 @@ func TestServiceOverRealSockets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// setRPFilter makes the node check where packets come from: 0 not, 1 strictly, 2 loosely.
+func (n *network) setRPFilter(v int) {
+	n.t.Helper()
+	for _, device := range []string{"all", "default", n.client.device, n.web.device, n.wire.device} {
+		n.must(os.WriteFile("/proc/sys/net/ipv4/conf/"+device+"/rp_filter", fmt.Append(nil, v), 0))
 	}
 }
 
@@ -161,7 +171,7 @@ func TestKilledAndStartedAgainFlowsGoOn(t *testing.T) {
 	var flows []net.Conn
 	for _, vip := range vips {
 		for _, kind := range []string{"tcp", "udp"} {
-			c, err := n.dial(n.client, kind, netip.AddrPortFrom(vip, 80))
+			c, err := n.dial(n.client, kind, netip.AddrPortFrom(vip, toWeb))
 			n.must(err)
 			defer c.Close()
 			n.must(talk(c, 1000))
@@ -197,7 +207,7 @@ func TestKilledAndStartedAgainFlowsGoOn(t *testing.T) {
 func TestSnapshotsComeGoAndAreRefused(t *testing.T) {
 	n, f := newNetwork(t), newFastpath(t, 1)
 	n.serveEcho()
-	vip := netip.AddrPortFrom(vips[0], 80)
+	vip := netip.AddrPortFrom(vips[0], toWeb)
 	garbage := func() { n.must(replace(f.config.path(snapshotFile), []byte("this is no snapshot"))) }
 
 	// A damaged file at the start: the node starts clean.
@@ -264,7 +274,7 @@ func TestTheTrunkIsBuiltAgainWhenItIsTakenAway(t *testing.T) {
 	n.must(netlink.LinkDel(n.link("lace0")))
 	f.says("building it again")
 	f.eventually("it serves again", func() bool { return strings.Count(f.log.String(), "msg=serving") == 2 })
-	n.converse(n.client, "tcp", netip.AddrPortFrom(vips[0], 80))
+	n.converse(n.client, "tcp", netip.AddrPortFrom(vips[0], toWeb))
 	f.stop()
 }
 
@@ -276,15 +286,15 @@ func TestAReplacedDeviceIsFollowed(t *testing.T) {
 	// The pod comes back with the same name and addresses, and another device.
 	n.must(netlink.LinkDel(n.link(n.web.device)))
 	n.web = n.pod("web", 3)
-	n.serveEcho()
+	n.echo(n.web, n.web.addrs)
 	c := n.contents(2)
 	for i := range c.Ports {
 		c.Ports[i].Generation = 2
 	}
 	f.publish(c)
 	f.uses(2)
-	n.converse(n.client, "tcp", netip.AddrPortFrom(vips[0], 80))
-	n.converse(n.client, "udp", netip.AddrPortFrom(vips[1], 80))
+	n.converse(n.client, "tcp", netip.AddrPortFrom(vips[0], toWeb))
+	n.converse(n.client, "udp", netip.AddrPortFrom(vips[1], toWeb))
 	f.stop()
 }
 
