@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -44,20 +45,21 @@ const (
 
 func (c *Config) path(file string) string { return filepath.Join(c.StateDir, file) }
 
-// complete sets defaults and checks ranges.
+// complete sets defaults and checks.
 func (c *Config) complete() error {
-	if c.StateDir == "" {
-		c.StateDir = DefaultStateDir
-	}
-	if c.BPFFS == "" {
-		c.BPFFS = DefaultBPFFS
-	}
+	c.StateDir = cmp.Or(c.StateDir, DefaultStateDir)
+	c.BPFFS = cmp.Or(c.BPFFS, DefaultBPFFS)
+	c.Workers = cmp.Or(c.Workers, DefaultWorkers)
+	c.FlowSlots = cmp.Or(c.FlowSlots, DefaultFlowSlots)
+	c.TrunkMTU = cmp.Or(c.TrunkMTU, DefaultTrunkMTU)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	c.Workers = orDefault(c.Workers, DefaultWorkers)
-	c.FlowSlots = orDefault(c.FlowSlots, DefaultFlowSlots)
-	c.TrunkMTU = orDefault(c.TrunkMTU, DefaultTrunkMTU)
+	return c.Check()
+}
+
+// Check names the first field that is out of range; 0 stands for the default and is not.
+func (c *Config) Check() error {
 	for _, r := range []struct {
 		name             string
 		value, from, end int
@@ -66,16 +68,9 @@ func (c *Config) complete() error {
 		{"flow slots", c.FlowSlots, 1 + conntrack.BucketSlots, maxSlots},
 		{"trunk MTU", c.TrunkMTU, minTrunkMTU, xdp.MaxTrunkMTU},
 	} {
-		if r.value < r.from || r.value > r.end {
+		if r.value != 0 && (r.value < r.from || r.value > r.end) {
 			return fmt.Errorf("%s: %d is outside %d to %d", r.name, r.value, r.from, r.end)
 		}
 	}
 	return nil
-}
-
-func orDefault(n, usual int) int {
-	if n == 0 {
-		return usual
-	}
-	return n
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"golang.org/x/term"
+
+	"lace-cni.io/lace/fastpath/dataplane"
+)
+
+// options are the flags as given.
+type options struct {
+	stateDir  string
+	bpffs     string
+	workers   int
+	flowSlots int
+	trunkMTU  int
+	cleanup   bool
+	logFormat string
+	logLevel  slog.Level
+	version   bool
+}
+
+// flags declares every flag.
+func flags(o *options) *flag.FlagSet {
+	f := flag.NewFlagSet("lace-fastpath", flag.ContinueOnError)
+	f.StringVar(&o.stateDir, "state-dir", dataplane.DefaultStateDir, "`directory` shared with lace-agent")
+	f.StringVar(&o.bpffs, "bpffs", dataplane.DefaultBPFFS, "`directory` of a mounted BPF file system to pin in")
+	f.IntVar(&o.workers, "workers", dataplane.DefaultWorkers, "`number` of queues of the trunk, each with a goroutine that serves it")
+	f.IntVar(&o.flowSlots, "flow-slots", dataplane.DefaultFlowSlots, "`number` of slots of the flow table, two for a flow, 128 bytes each; rounded up")
+	f.IntVar(&o.trunkMTU, "trunk-mtu", dataplane.DefaultTrunkMTU, "largest packet that the trunk carries, in `bytes`")
+	f.BoolVar(&o.cleanup, "cleanup", false, "remove what lace-fastpath has left on this node, flows included, and end")
+	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")
+	f.BoolVar(&o.version, "version", false, "print the version, and end")
+	return f
+}
+
+// parse reads a command line and checks what does not depend on the node.
+func parse(args []string, errs io.Writer) (*options, error) {
+	o := new(options)
+	f := flags(o)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	if err := f.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			fmt.Fprintln(errs, "lace-fastpath decides about the packets of Services and carries them.\n\nFlags:")
+			f.SetOutput(errs)
+			f.PrintDefaults()
+		}
+		return nil, err
+	}
+	if rest := f.Args(); len(rest) > 0 {
+		return nil, fmt.Errorf("%q is no flag: flags are all there is", rest[0])
+	}
+	if o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto" {
+		return nil, fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
+	}
+	c := o.config(errs)
+	return o, c.Check()
+}
+
+// config is what the flags ask for.
+func (o *options) config(errs io.Writer) dataplane.Config {
+	return dataplane.Config{
+		StateDir: o.stateDir, BPFFS: o.bpffs,
+		Workers: o.workers, FlowSlots: o.flowSlots, TrunkMTU: o.trunkMTU,
+		Log: slog.New(o.handler(errs)),
+	}
+}
+
+func (o *options) handler(w io.Writer) slog.Handler {
+	with := &slog.HandlerOptions{Level: o.logLevel}
+	f, isFile := w.(*os.File)
+	if o.logFormat == "text" || o.logFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
+		return slog.NewTextHandler(w, with)
+	}
+	return slog.NewJSONHandler(w, with)
+}
