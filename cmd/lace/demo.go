@@ -92,7 +92,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	fmt.Fprintln(out, tally)
+	fmt.Fprintln(out, lastLine(s, tally))
 	if tally.Failed > 0 {
 		return silent
 	}
@@ -121,6 +121,14 @@ func lineText(p screen.Paint, l acts.Line) string {
 		verdict, text = p.Bad("FAIL"), l.Err.Error()
 	}
 	return fmt.Sprintf("%s  %-4s  %-20s  %s", verdict, l.FamilyName(), l.Act, text)
+}
+
+// lastLine sums up, alone on its line, for machines to read.
+func lastLine(s acts.Stage, t acts.Tally) string {
+	if s.Simulated() {
+		return t.String() + " (SIMULATED)"
+	}
+	return t.String()
 }
 
 // outTerminal is the terminal that out is, or nil.

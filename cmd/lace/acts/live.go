@@ -94,7 +94,7 @@ func (v *View) ask(ctx context.Context, s *scene) {
 	v.Drops, v.Error = s.Drops(ctx)
 }
 
-// barWidth is that of a share of one half.
+// barWidth is the length of the bar of a share of one.
 const barWidth = 40
 
 // Render writes the picture as text, a line each.
@@ -105,8 +105,11 @@ func (v View) Render(p screen.Paint) string {
 		title = p.Warn("SIMULATED") + " · " + title
 	}
 	g := v.Status.Generation
-	fmt.Fprintf(&out, "%s · generation %d · programmed in %s\n\n", p.Bold(title), g.InUse,
-		milliseconds(time.Duration(g.Programming*float64(time.Second))))
+	fmt.Fprintf(&out, "%s · generation %d", p.Bold(title), g.InUse)
+	if g.Programming > 0 {
+		fmt.Fprintf(&out, " · programmed in %s", milliseconds(time.Duration(g.Programming*float64(time.Second))))
+	}
+	out.WriteString("\n\n")
 	screen.WriteTable(&out, screen.Table, v.columns(), v.Backends)
 	fmt.Fprintf(&out, "\nCONNECTIONS %d in the last second, %s\n", v.Tally.Attempts, v.outcomes(p))
 	f := v.Status.Fastpath
@@ -144,7 +147,7 @@ func (v View) columns() []screen.Column[api.Backend] {
 			return fmt.Sprintf("%.1f%%", 100/float64(used))
 		}},
 		{Title: "FLOWS", Right: true, Value: func(b api.Backend) string { return fmt.Sprint(b.Flows) }},
-		{Title: "", Value: func(b api.Backend) string { return strings.Repeat("█", int(2*barWidth*share(b)/2+0.5)) + " " }},
+		{Title: "", Value: func(b api.Backend) string { return strings.Repeat("█", int(barWidth*share(b)+0.5)) + " " }},
 	}
 }
 

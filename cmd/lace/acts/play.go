@@ -2,7 +2,6 @@ package acts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -12,15 +11,15 @@ type act struct {
 	name string
 	// play shows it over one family and returns what was seen. An error is a promise that
 	// was not kept.
-	play func(context.Context, *scene) (string, error)
-	// once: it does not depend on the family.
-	once bool
+	play  func(context.Context, *scene) (string, error)
+	once  bool // it does not depend on the family
+	rests bool // the acts that follow cannot be played when it fails
 }
 
 // program is the order of the acts.
 var program = []act{
-	{name: "ready", play: ready, once: true},
-	{name: "one request", play: oneRequest},
+	{name: "ready", play: ready, once: true, rests: true},
+	{name: "one request", play: oneRequest, rests: true},
 	{name: "even shares", play: evenShares},
 	{name: "scale 3 → 1 → 0 → 2", play: scale},
 	{name: "graceful drain", play: drain},
@@ -56,22 +55,29 @@ func (t Tally) String() string { return fmt.Sprintf("%d passed, %d failed", t.Pa
 // actPatience bounds one act, so that a hanging stage ends in a failure.
 const actPatience = time.Minute
 
-// Play runs the whole program and hands each line to told. The first act decides whether
-// the others can be played at all: if it fails, they fail unplayed. It returns early when
-// ctx ends; acts not played then count as failed.
+// Play runs the whole program and hands each line to told. Acts that rest on one that
+// failed, over the same family, fail unplayed. It returns early when ctx ends; acts not
+// played then count as failed.
 func Play(ctx context.Context, s Stage, told func(Line)) Tally {
 	var t Tally
+	hopeless := map[int]string{} // family → the act that failed
 	for _, a := range program {
 		families := []int{4, 6}
 		if a.once {
 			families = []int{0}
 		}
 		for _, family := range families {
-			l := playOne(ctx, s, a, family, t.Failed > 0 && t.Passed == 0)
+			l := playOne(ctx, s, a, family, hopeless[family])
 			if l.Passed() {
 				t.Passed++
 			} else {
 				t.Failed++
+			}
+			if !l.Passed() && a.rests && hopeless[family] == "" {
+				hopeless[family] = a.name
+				if a.once {
+					hopeless[4], hopeless[6] = a.name, a.name
+				}
 			}
 			told(l)
 		}
@@ -79,12 +85,10 @@ func Play(ctx context.Context, s Stage, told func(Line)) Tally {
 	return t
 }
 
-var errNotReady = errors.New("not played: the stage never became ready")
-
-func playOne(ctx context.Context, s Stage, a act, family int, hopeless bool) Line {
+func playOne(ctx context.Context, s Stage, a act, family int, failed string) Line {
 	l := Line{Act: a.name, Family: family}
-	if hopeless {
-		l.Err = errNotReady
+	if failed != "" {
+		l.Err = fmt.Errorf("not played: it needs %q, which failed", failed)
 		return l
 	}
 	if ctx.Err() != nil {

@@ -33,7 +33,11 @@ func ready(ctx context.Context, s *scene) (string, error) {
 		slowest = max(slowest, n.Generation.Programming)
 	}
 	first := nodes[0]
-	return fmt.Sprintf("%s ready after %s · %s · Linux %s · %d worker(s) · generation %d in use, programmed in %s",
+	saw := fmt.Sprintf("%s ready after %s · %s · Linux %s · %d worker(s) · generation %d in use",
 		strings.Join(names, ", "), milliseconds(took), s.Label(), first.Fastpath.Kernel, first.Fastpath.Workers,
-		first.Generation.InUse, milliseconds(time.Duration(slowest*float64(time.Second)))), nil
+		first.Generation.InUse)
+	if slowest > 0 {
+		saw += ", programmed in " + milliseconds(time.Duration(slowest*float64(time.Second)))
+	}
+	return saw, nil
 }
