@@ -143,6 +143,19 @@ func TestHalfOpenRefusesWhenAllAreYoung(t *testing.T) {
 	checked(t, r.table)
 }
 
+// The oldest has just been established, which nobody has looked at yet: its place is free.
+func TestHalfOpenOldestEstablished(t *testing.T) {
+	r := newHalfOpenRun(t, 64)
+	oldest, rev := r.mustDial()
+	for range 63 {
+		r.mustDial()
+	}
+	r.establish(oldest, rev)
+	r.mustDial()
+	r.expectAlive("established", oldest, true)
+	checked(t, r.table)
+}
+
 // A refused connection is a tombstone; a flood of them is bounded as well.
 func TestHalfOpenBoundsRefusedConnections(t *testing.T) {
 	r := newHalfOpenRun(t, 4)
