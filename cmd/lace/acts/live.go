@@ -18,7 +18,7 @@ type View struct {
 	Label     string
 	Simulated bool
 	Status    api.Status
-	Backends  []api.Backend // of web
+	Backends  []api.Backend // of the family that is looked at
 	Tally     traffic.Tally // of the last second's connections, by all clients
 	PerSecond float64       // packets that Go decided
 	Drops     []api.Drop
@@ -87,7 +87,7 @@ func (v *View) ask(ctx context.Context, s *scene) {
 		return
 	}
 	for _, b := range backends {
-		if b.Service == "web" && b.Protocol == "TCP" && strings.Contains(b.Address, ":") == (s.family == 6) {
+		if strings.Contains(b.Address, ":") == (s.family == 6) {
 			v.Backends = append(v.Backends, b)
 		}
 	}
@@ -122,33 +122,46 @@ func (v View) Render(p screen.Paint) string {
 	return out.String()
 }
 
+// dialled says whether the demo's own connections go to this Service port.
+func dialled(b api.Backend) bool { return b.Service == "web" && b.Protocol == "TCP" }
+
 func (v View) columns() []screen.Column[api.Backend] {
-	answered := v.Tally.Outcomes[traffic.OK]
-	used := 0
-	for _, b := range v.Backends {
-		if b.Used {
-			used++
-		}
-	}
 	share := func(b api.Backend) float64 {
-		return float64(v.Tally.Servers[podName(b.Pod)]) / float64(max(answered, 1))
+		return float64(v.Tally.Servers[podName(b.Pod)]) / float64(max(v.Tally.Outcomes[traffic.OK], 1))
+	}
+	ofDialled := func(text func(api.Backend) string) func(api.Backend) string {
+		return func(b api.Backend) string {
+			if !dialled(b) {
+				return ""
+			}
+			return text(b)
+		}
 	}
 	return []screen.Column[api.Backend]{
 		{Title: "SERVICE", Value: func(b api.Backend) string { return b.Service + ":" + b.Port }},
 		{Title: "BACKEND", Value: func(b api.Backend) string { return podName(b.Pod) }},
 		{Title: "NODE", Value: func(b api.Backend) string { return b.Node }},
 		{Title: "ADDRESS", Value: func(b api.Backend) string { return b.Address }},
-		{Title: "NEW/s", Right: true, Value: func(b api.Backend) string { return fmt.Sprint(v.Tally.Servers[podName(b.Pod)]) }},
-		{Title: "SHARE", Right: true, Value: func(b api.Backend) string { return fmt.Sprintf("%.1f%%", 100*share(b)) }},
-		{Title: "EXPECT", Right: true, Value: func(b api.Backend) string {
-			if !b.Used {
-				return b.Why
-			}
-			return fmt.Sprintf("%.1f%%", 100/float64(used))
-		}},
 		{Title: "FLOWS", Right: true, Value: func(b api.Backend) string { return fmt.Sprint(b.Flows) }},
-		{Title: "", Value: func(b api.Backend) string { return strings.Repeat("█", int(barWidth*share(b)+0.5)) + " " }},
+		{Title: "EXPECT", Right: true, Value: v.expected},
+		{Title: "SHARE", Right: true, Value: ofDialled(func(b api.Backend) string { return fmt.Sprintf("%.1f%%", 100*share(b)) })},
+		{Title: "NEW/s", Right: true, Value: ofDialled(func(b api.Backend) string { return fmt.Sprint(v.Tally.Servers[podName(b.Pod)]) })},
+		{Title: " ", Value: ofDialled(func(b api.Backend) string { return strings.Repeat("█", int(barWidth*share(b)+0.5)) + " " })},
 	}
+}
+
+// expected is the share that a backend should have, or why it has none.
+func (v View) expected(b api.Backend) string {
+	if !b.Used {
+		return b.Why
+	}
+	used := 0
+	for _, other := range v.Backends {
+		if other.Used && other.Service == b.Service && other.Namespace == b.Namespace && other.Port == b.Port {
+			used++
+		}
+	}
+	return fmt.Sprintf("%.1f%%", 100/float64(used))
 }
 
 func podName(pod string) string { return pod[strings.LastIndex(pod, "/")+1:] }
