@@ -86,6 +86,10 @@ func (l *Lab) Pods() []*Host {
 // Outside is the client that is not part of the cluster.
 func (l *Lab) Outside() *Host { return l.outside }
 
+// Wire holds the bridge between nodes and outside client; it has a port named after each of
+// them, and no addresses.
+func (l *Lab) Wire() *Host { return &Host{Name: wireName, cell: l.wire} }
+
 // Host finds a pod, a node or the outside client by name.
 func (l *Lab) Host(name string) (*Host, error) {
 	if name == OutsideName {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"lace-cni.io/lace/fastpath/dataplane"
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
 	"lace-cni.io/lace/slowpath/source/dir"
 )
@@ -24,6 +25,7 @@ type agentSpec struct {
 	Node      string
 	StateDir  string
 	Manifests string
+	Lane      string
 }
 
 // untilSignal gives a process of a node a context that ends when it is told to stop.
@@ -42,8 +44,19 @@ func (n *Node) StartFastpath(ctx context.Context) error {
 // StartAgent starts the node's agent on the lab's folder of YAML.
 func (n *Node) StartAgent(ctx context.Context) error {
 	return n.startProcess(ctx, roleAgent, agentSpec{
-		Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(),
+		Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Lane: n.lab.topology.Lane,
 	})
+}
+
+// StartProgram starts a program that was added by Program, one of each role at a time. It
+// ends with the node, or with StopProgram.
+func (n *Node) StartProgram(ctx context.Context, role string, spec any) error {
+	return n.startProcess(ctx, role, spec)
+}
+
+// StopProgram asks a program to end and returns when it has.
+func (n *Node) StopProgram(ctx context.Context, role string) error {
+	return n.signal(ctx, role, syscall.SIGTERM)
 }
 
 // runFastpath is the life of a node's fast path: what lace-fastpath does, with paths of
@@ -77,7 +90,19 @@ func runAgent(spec agentSpec) error {
 		ServiceCIDRs: ServiceRanges,
 		HealthAddr:   agent.DefaultHealthAddr,
 		MetricsAddr:  agent.DefaultMetricsAddr,
+		Settings:     spec.settings(),
 		Version:      "lab",
 		Log:          logger(spec.Node),
 	})
+}
+
+func (s agentSpec) settings() table.Settings {
+	out := table.DefaultSettings()
+	switch s.Lane {
+	case "on":
+		out.Lane = 1
+	case "off":
+		out.Lane = 0
+	}
+	return out
 }

@@ -18,6 +18,12 @@ const (
 	roleAgent    = "agent"
 )
 
+// programs are the roles that users of the package have added.
+var programs = map[string]func(spec []byte) error{}
+
+// Program adds a role that Node.StartProgram can start. It is called before Main.
+func Program(role string, run func(spec []byte) error) { programs[role] = run }
+
 // Main must be the first call of a program (or of TestMain) that uses the package. In a
 // process that the lab started it does that process's work and never returns; in every
 // other it does nothing.
@@ -44,6 +50,9 @@ func play(role string, spec []byte) error {
 		return playAs(spec, runFastpath)
 	case roleAgent:
 		return playAs(spec, runAgent)
+	}
+	if run := programs[role]; run != nil {
+		return run(spec)
 	}
 	return fmt.Errorf("no such role; unset %s", roleVariable)
 }

@@ -19,6 +19,7 @@ type Topology struct {
 	PodStyle  PodStyle // empty: PTP
 	Workers   int      // workers of each fastpath; 0: 1
 	FlowSlots int      // slots of each flow table, two per flow; 0: 131,072
+	Lane      string   // of the agents' settings: "on" or "off"; empty: the product's default
 	Manifests string   // folder whose YAML is copied into the lab's; empty: the embedded one
 	Keep      bool     // leave the lab's folder behind on Close
 }
@@ -36,6 +37,8 @@ func (t *Topology) complete() error {
 		return fmt.Errorf("topology: rp_filter %d: say 0, 1 or 2", t.RPFilter)
 	case t.PodStyle != PTP && t.PodStyle != Bridge:
 		return fmt.Errorf("topology: pod style %q: say %q or %q", t.PodStyle, PTP, Bridge)
+	case t.Lane != "" && t.Lane != "on" && t.Lane != "off":
+		return fmt.Errorf("topology: lane %q: say on or off", t.Lane)
 	case t.Workers > 8:
 		return fmt.Errorf("topology: %d workers: say 1 to 8", t.Workers)
 	}

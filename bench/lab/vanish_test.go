@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"lace-cni.io/lace/bench/lab"
 	"lace-cni.io/lace/bench/lab/testenv"
 )
@@ -30,11 +32,26 @@ func victim() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	n1 := l.Node("n1")
+	if err := n1.StartFastpath(context.Background()); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(n1.StatePath("fastpath.json")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			fmt.Println("the fast path does not come up")
+			os.Exit(1)
+		}
+	}
 	pids := []string{"up"}
-	for _, h := range append(l.Pods(), l.Outside(), l.Node("n1").Host, l.Node("n2").Host) {
+	for _, h := range append(l.Pods(), l.Outside(), n1.Host, l.Node("n2").Host) {
 		pids = append(pids, strconv.Itoa(h.PID()))
 	}
 	fmt.Println(strings.Join(pids, " "))
+	fmt.Println(n1.StatePath("bpf/lace"))
 	select {}
 }
 
@@ -69,7 +86,28 @@ func added(before, after map[string]bool) (out []string) {
 	return out
 }
 
-// A lab whose owner is killed with SIGKILL leaves no process, link, mount or namespace.
+// pinnedMaps are the ids of the BPF maps pinned under a folder.
+func pinnedMaps(t *testing.T, dir string) (ids []ebpf.MapID) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(dir, "maps", "*"))
+	for _, p := range paths {
+		m, err := ebpf.LoadPinnedMap(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		about, err := m.Info()
+		m.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _ := about.ID()
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// A lab whose owner is killed with SIGKILL, with a fast path in it, leaves no process, link,
+// mount, namespace or BPF map.
 func TestEverythingVanishesWithItsOwner(t *testing.T) {
 	testenv.Privileged(t)
 	before := remains(t)
@@ -85,7 +123,8 @@ func TestEverythingVanishesWithItsOwner(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	line, _ := bufio.NewReader(out).ReadString('\n')
+	said := bufio.NewReader(out)
+	line, _ := said.ReadString('\n')
 	pids := strings.Fields(line)
 	if len(pids) != 9 || pids[0] != "up" {
 		t.Fatalf("the lab to be killed says %q, want up and 8 process ids", line)
@@ -101,6 +140,11 @@ func TestEverythingVanishesWithItsOwner(t *testing.T) {
 		}
 		nets[ns] = true
 	}
+	pins, _ := said.ReadString('\n')
+	maps := pinnedMaps(t, strings.TrimSpace(pins))
+	if len(maps) == 0 {
+		t.Errorf("the fast path has pinned nothing in %q", pins)
+	}
 	cmd.Process.Kill()
 	within(t, 5*time.Second, "processes of the killed lab", func() (left []string) {
 		for _, pid := range pids[1:] {
@@ -115,6 +159,15 @@ func TestEverythingVanishesWithItsOwner(t *testing.T) {
 		for _, p := range all {
 			if ns, err := os.Readlink(p); err == nil && nets[ns] {
 				left = append(left, p)
+			}
+		}
+		return left
+	})
+	within(t, 5*time.Second, "BPF maps of the killed lab", func() (left []string) {
+		for _, id := range maps {
+			if m, err := ebpf.NewMapFromID(id); err == nil {
+				left = append(left, m.String())
+				m.Close()
 			}
 		}
 		return left

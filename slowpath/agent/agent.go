@@ -46,7 +46,7 @@ func serve(ctx context.Context, c *Config) error {
 	var seen *observer
 	var m *metrics.Metrics
 	publisher, err := publish.New(publish.Config{
-		Node: c.NodeName, Path: c.path("snapshot"), Log: c.Log,
+		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, Log: c.Log,
 		Latency: func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
 		Took:    func(d time.Duration) { m.PublishTook(d) },
 	})

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/source"
 )
@@ -30,8 +31,9 @@ type Config struct {
 	HealthAddr   string         // of /healthz and /livez; empty: not served
 	MetricsAddr  string         // of /metrics and /proxyMode; empty: not served
 	Version      string
-	Stack        netdev.Stack // the node's network; nil: that of the calling thread's namespace
-	Log          *slog.Logger // nil: slog.Default
+	Settings     table.Settings // published for the fast path; zero: table.DefaultSettings
+	Stack        netdev.Stack   // the node's network; nil: that of the calling thread's namespace
+	Log          *slog.Logger   // nil: slog.Default
 }
 
 // complete sets defaults and refuses what cannot work.
