@@ -308,6 +308,50 @@ func TestRivals(t *testing.T) {
 	}
 }
 
+// Two clients' flows that would have one reply tuple: one gets it, the other hears so.
+func TestRivalsForAReplyTuple(t *testing.T) {
+	table := newTestTable(t, 64)
+	for round := range slower(40_000) {
+		var flows [2]Flow
+		n := atOnce(func(w int) bool {
+			var rev Flow
+			connection(1, false, &flows[w], &rev)
+			flows[w].Dst[15] = byte(w) // two VIPs of one backend
+			result := table.Insert(&flows[w], &rev, 1)
+			if result != Inserted && result != Clash {
+				t.Errorf("round %d: Insert is %v", round, result)
+			}
+			return result == Inserted
+		})
+		if n != 1 {
+			t.Fatalf("round %d: %d of 2 got the reply tuple", round, n)
+		}
+		checked(t, table)
+		for w := range flows {
+			table.Delete(&flows[w])
+		}
+	}
+}
+
+// Two workers note packets of one direction at the same moment: neither note is lost.
+func TestRivalsTouch(t *testing.T) {
+	table := newTestTable(t, 64)
+	for round := range slower(40_000) {
+		var fwd, rev, got Flow
+		connection(1, false, &fwd, &rev)
+		mustInsert(t, table, &fwd, &rev, 1)
+		n := atOnce(func(w int) bool {
+			f := fwd
+			return table.Touch(&f, [2]State{StateSYN, StateFIN}[w], uint32(2+w))
+		})
+		table.Lookup(&fwd.Tuple, &got)
+		if n != 2 || got.State != StateSYN|StateFIN || got.LastSeen != 3 {
+			t.Fatalf("round %d: %d of 2 succeeded, state is %#x seen at %d", round, n, got.State, got.LastSeen)
+		}
+		table.Delete(&fwd)
+	}
+}
+
 // atOnce calls do(0) and do(1) together and counts how many succeed.
 func atOnce(do func(w int) bool) (n int) {
 	var ready atomic.Int32
