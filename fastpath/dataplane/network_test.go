@@ -26,7 +26,7 @@ import (
 //	10.96.0.10    fd00:10:96::10     VIP; over TCP and UDP each, port 80 leads to web, 90 to
 //	                                 the node itself, 100 to remote, port 8080 of each
 type network struct {
-	t                 *testing.T
+	t                 testing.TB
 	client, web, wire *pod
 }
 
@@ -56,7 +56,7 @@ const (
 	toRemote = 100
 )
 
-func newNetwork(t *testing.T) *network {
+func newNetwork(t testing.TB) *network {
 	t.Helper()
 	testenv.Privileged(t)
 	n := &network{t: t}
@@ -174,7 +174,7 @@ func (n *network) neighbour(l netlink.Link, a netip.Addr, mac net.HardwareAddr) 
 }
 
 // newNamespace makes a network namespace that lives as long as the file.
-func newNamespace(t *testing.T) *os.File {
+func newNamespace(t testing.TB) *os.File {
 	t.Helper()
 	type made struct {
 		f   *os.File

@@ -23,7 +23,7 @@ import (
 
 // fastpath is lace-fastpath in a process of its own, in the test's namespaces.
 type fastpath struct {
-	t      *testing.T
+	t      testing.TB
 	config Config
 	cmd    *exec.Cmd
 	ended  chan error // what became of the process
@@ -49,7 +49,7 @@ func (t *transcript) String() string {
 }
 
 // newFastpath prepares a state directory and a BPF file system; nothing runs yet.
-func newFastpath(t *testing.T, workers int) *fastpath {
+func newFastpath(t testing.TB, workers int) *fastpath {
 	t.Helper()
 	f := &fastpath{t: t, config: Config{StateDir: filepath.Join(t.TempDir(), "state"), BPFFS: t.TempDir(), Workers: workers, FlowSlots: 1 << 14}}
 	if err := unix.Mount("bpf", f.config.BPFFS, "bpf", 0, ""); err != nil {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"testing"
+	"time"
 
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/nat"
@@ -218,6 +219,13 @@ func TestFullTables(t *testing.T) {
 				step{then: crowd, sends: "client:4005 > vip:80", flags: syn, is: reason.FlowTableFull}, speaks, answers),
 		},
 		{
+			sentence: "with the flow table full of closed connections a new one takes the place of the oldest",
+			over:     onlyTCP,
+			given:    tiny,
+			steps: steps(step{then: crowdClosed}, step{then: later(time.Second)},
+				step{sends: "client:4005 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4005 > web:8080", via: "direct web", ttl: -1}),
+		},
+		{
 			sentence: "with too many connections half-open, all of them young, the next is dropped and the others go on",
 			over:     onlyTCP,
 			given: func(w *world) {
@@ -242,19 +250,27 @@ func tiny(w *world) {
 }
 
 // crowd registers flows of somebody else until every slot is taken.
-func crowd(w *world) {
+func crowd(w *world) { w.crowd(packet.ProtocolUDP, 0) }
+
+// crowdClosed does the same with connections that both ends have closed.
+func crowdClosed(w *world) {
+	w.crowd(packet.ProtocolTCP, conntrack.StateSYN|conntrack.StateACK|conntrack.StateFIN)
+}
+
+func (w *world) crowd(protocol uint8, state conntrack.State) {
 	for port := uint16(1); w.flows.Len() < w.flows.Cap(); port++ {
 		if port == 0 {
 			w.t.Fatalf("%d flows of %d fit in", w.flows.Len(), w.flows.Cap())
 		}
 		t := nat.Translation{
 			Client: conntrack.Tuple{Src: packet.Addr4([4]byte{192, 0, 2, 1}), SrcPort: port,
-				Dst: packet.Addr4([4]byte{198, 51, 100, 1}), DstPort: 53, Protocol: packet.ProtocolUDP},
+				Dst: packet.Addr4([4]byte{198, 51, 100, 1}), DstPort: 53, Protocol: protocol},
 			Backend: packet.Addr4([4]byte{198, 51, 100, 2}), BackendPort: port,
 			Source: packet.Addr4([4]byte{192, 0, 2, 1}), SourcePort: port,
 		}
 		var fwd, rev conntrack.Flow
 		t.Make(&fwd, &rev)
+		fwd.State, rev.State = state, state
 		w.flows.Insert(&fwd, &rev, conntrack.Tick(int64(w.clock)))
 	}
 }

@@ -138,8 +138,18 @@ func decision(frontend *table.Frontend, backend *table.Backend, target *table.Po
 }
 
 // register enters both directions into the flow table, in place of pl.old when the flow
-// is re-picked. They are in pl.flow and pl.peer afterwards.
+// is re-picked. They are in pl.flow and pl.peer afterwards. A closed connection's
+// tombstone gives way when there is no room otherwise.
 func (pl *Pipeline) register(t *nat.Translation, again bool) conntrack.Result {
+	r := pl.enter(t, again)
+	if r == conntrack.Full && pl.flows.Reclaim(&pl.flow.Tuple, &pl.peer.Tuple, pl.visit.tick) {
+		r = pl.enter(t, again)
+	}
+	return r
+}
+
+// enter is one attempt to register.
+func (pl *Pipeline) enter(t *nat.Translation, again bool) conntrack.Result {
 	v := &pl.visit
 	settings := v.tables.Settings()
 	pl.ports.First, pl.ports.Last = settings.SourcePortFirst, settings.SourcePortLast

@@ -1,0 +1,102 @@
+package conntrack
+
+import "testing"
+
+// crowdedTable is a table of the smallest size, full of TCP connections in the given
+// state, last seen at tick 100.
+func crowdedTable(t *testing.T, fwdBits, revBits State) (table *Table, all []*Flow) {
+	t.Helper()
+	table = newTestTable(t, 1+BucketSlots)
+	table.SetHalfOpenMax(table.Cap())
+	for port := uint16(1); table.Len() < table.Cap(); port++ {
+		if port == 0 {
+			t.Fatalf("%d of %d flows fit in", table.Len(), table.Cap())
+		}
+		fwd, rev := tcp4.connect(1, port, 1)
+		fwd.State, rev.State = fwdBits, revBits
+		if table.Insert(fwd, rev, 100) == Inserted {
+			all = append(all, fwd)
+		}
+	}
+	return table, all
+}
+
+const established = StateSeen | StateSYN | StateACK
+
+func TestReclaim(t *testing.T) {
+	cases := []struct {
+		sentence string
+		fwd, rev State
+		now      uint32
+		want     bool
+	}{
+		{"connections that both ends closed give way", established | StateFIN, established | StateFIN, 100 + silence, true},
+		{"connections that were reset give way", established, established | StateRST, 100 + silence, true},
+		{"closed connections are left alone for a second", established | StateFIN, established | StateFIN, 100 + silence - 1, false},
+		{"established connections never give way", established, established, 1 << 20, false},
+		{"connections that one end closed never give way", established | StateFIN, established, 1 << 20, false},
+		{"half-open connections do not give way here", StateSeen | StateSYN, 0, 1 << 20, false},
+	}
+	for _, c := range cases {
+		t.Run(c.sentence, func(t *testing.T) {
+			table, all := crowdedTable(t, c.fwd, c.rev)
+			fwd, rev := tcp4.connect(2, 4000, 2)
+			if r := table.Insert(fwd, rev, c.now); r != Full {
+				t.Fatalf("Insert into a full table gives %v", r)
+			}
+			if got := table.Reclaim(&fwd.Tuple, &rev.Tuple, c.now); got != c.want {
+				t.Errorf("Reclaim gives %v, want %v", got, c.want)
+			}
+			checked(t, table)
+			if !c.want {
+				if table.Len() != len(all) {
+					t.Errorf("%d flows left of %d", table.Len(), len(all))
+				}
+				return
+			}
+			if r := table.Insert(fwd, rev, c.now); r != Inserted {
+				t.Errorf("Insert after Reclaim gives %v", r)
+			}
+			checked(t, table)
+		})
+	}
+}
+
+func TestReclaimTakesTheOneThatHasBeenSilentForLongest(t *testing.T) {
+	table, all := crowdedTable(t, established|StateFIN, established|StateFIN)
+	fwd, rev := tcp4.connect(2, 4000, 2)
+	var k key
+	k.encode(&fwd.Tuple)
+	h := table.homesOf(&k)
+	// Any whose forward direction lives where the new one's has to.
+	var oldest *Flow
+	for _, f := range all {
+		if b := bucketOf(f.slot); oldest == nil && (b == h.first || b == h.second) {
+			oldest = f
+			continue
+		}
+		table.Touch(f, 0, 200)
+	}
+	table.Reclaim(&fwd.Tuple, &rev.Tuple, 1000)
+	var f Flow
+	if table.Lookup(&oldest.Tuple, &f) {
+		t.Error("the oldest tombstone still stands")
+	}
+	if table.Len() < len(all)-2 {
+		t.Errorf("%d of %d tombstones left, want at most two taken", table.Len(), len(all))
+	}
+	checked(t, table)
+}
+
+func TestReclaimOfUDPTakesNothing(t *testing.T) {
+	table := newTestTable(t, 1+BucketSlots)
+	for port := uint16(1); table.Len() < table.Cap() && port != 0; port++ {
+		fwd, rev := udp4.connect(1, port, 1)
+		table.Insert(fwd, rev, 1)
+	}
+	before := table.Len()
+	fwd, rev := tcp4.connect(2, 4000, 2)
+	if table.Reclaim(&fwd.Tuple, &rev.Tuple, 1<<20) || table.Len() != before {
+		t.Errorf("%d flows of %d left", table.Len(), before)
+	}
+}
