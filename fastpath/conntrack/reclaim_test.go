@@ -64,18 +64,19 @@ func TestReclaim(t *testing.T) {
 
 func TestReclaimTakesTheOneThatHasBeenSilentForLongest(t *testing.T) {
 	table, all := crowdedTable(t, established|StateFIN, established|StateFIN)
-	fwd, rev := tcp4.connect(2, 4000, 2)
-	var k key
-	k.encode(&fwd.Tuple)
-	h := table.homesOf(&k)
-	// Any whose forward direction lives where the new one's has to.
-	var oldest *Flow
-	for _, f := range all {
-		if b := bucketOf(f.slot); oldest == nil && (b == h.first || b == h.second) {
-			oldest = f
-			continue
-		}
+	oldest := all[0]
+	for _, f := range all[1:] {
 		table.Touch(f, 0, 200)
+	}
+	// A new flow that has to live where the oldest one does.
+	var fwd, rev *Flow
+	for port := uint16(4000); ; port++ {
+		var k key
+		fwd, rev = tcp4.connect(2, port, 2)
+		k.encode(&fwd.Tuple)
+		if h, b := table.homesOf(&k), bucketOf(oldest.slot); b == h.first || b == h.second {
+			break
+		}
 	}
 	table.Reclaim(&fwd.Tuple, &rev.Tuple, 1000)
 	var f Flow
