@@ -32,18 +32,31 @@ func (s service) connect(client int, port uint16, backend int) (fwd, rev *Flow) 
 	}
 	fwd = &Flow{
 		Tuple:    Tuple{Src: c, Dst: v, SrcPort: port, DstPort: 80, Network: s.network, Protocol: s.protocol},
-		Rewrite:  Rewrite{Src: c, Dst: b, SrcPort: port, DstPort: 8080, L3: 0x1234, L4: 0x5678},
-		Frontend: 3, Backend: uint32(backend), Target: 5, Stamp: Stamp{1, 2, 3}, State: StateSeen,
+		Rewrite:  Rewrite{Src: c, Dst: b, SrcPort: port, DstPort: 8080, L3: 0x1234},
+		Frontend: 3, Backend: uint32(backend), In: 9, Target: 5, Stamp: Stamp{1, 2, 3}, State: StateSeen,
 	}
 	rev = &Flow{
 		Tuple:    Tuple{Src: b, Dst: c, SrcPort: 8080, DstPort: port, Network: s.network, Protocol: s.protocol},
-		Rewrite:  Rewrite{Src: v, Dst: c, SrcPort: 80, DstPort: port, L3: 0x4321, L4: 0x8765},
-		Frontend: 3, Backend: uint32(backend), Target: 9, Stamp: Stamp{4, 5, 6},
+		Rewrite:  Rewrite{Src: v, Dst: c, SrcPort: 80, DstPort: port, L3: 0x4321},
+		Frontend: 3, Backend: uint32(backend), In: 5, Target: 9, Stamp: Stamp{4, 5, 6},
 	}
 	if s.protocol == packet.ProtocolTCP {
 		fwd.State |= StateSYN
 	}
+	fwd.Rewrite.L4, rev.Rewrite.L4 = l4Difference(fwd), l4Difference(rev)
 	return fwd, rev
+}
+
+// l4Difference is what Rewrite.L4 has to be, in the arithmetic of remainders: words of a
+// packet are little-endian here, and a difference of nothing is ffff.
+func l4Difference(f *Flow) uint16 {
+	word := func(port uint16) int { return int(port>>8 | port<<8) }
+	r := &f.Rewrite
+	d := (int(r.L3) + word(r.SrcPort) - word(f.SrcPort) + word(r.DstPort) - word(f.DstPort)) % 0xffff
+	if d <= 0 {
+		d += 0xffff
+	}
+	return uint16(d)
 }
 
 func newTestTable(t testing.TB, slots int) *Table {

@@ -14,7 +14,8 @@ type Tuple struct {
 // Rewrite is what a packet of a flow carries after translation. The differences
 // are one's-complement sums (RFC 1624) of new minus old words, in the form that
 // packets hold them in memory: L3 covers the addresses, L4 covers addresses and
-// ports, so that an established packet pays one addition per checksum.
+// ports, so that an established packet pays one addition per checksum. The table keeps
+// L3 and works L4 out from it.
 type Rewrite struct {
 	Src, Dst         packet.Addr
 	SrcPort, DstPort uint16 // host order
@@ -64,6 +65,7 @@ type Flow struct {
 	Rewrite  Rewrite
 	Frontend uint32 // id
 	Backend  uint32 // id
+	In       uint16 // id of the port on which its packets come in: the target of the other direction
 	Target   uint16 // id of the port through which rewritten packets leave
 	Stamp    Stamp
 	Flags    Flags

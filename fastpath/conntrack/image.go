@@ -53,6 +53,6 @@ func (im *image) flow(n uint32, f *Flow) {
 	} else {
 		unpack4(im.newLow, &f.Rewrite.Src, &f.Rewrite.Dst)
 	}
-	f.fill(im.sums, im.owner, im.state, im.stamp, im.marks)
+	f.fill(im.key.word, im.sums, im.owner, im.state, im.stamp, im.marks)
 	f.slot, f.incarnation = n, im.incarnation()
 }

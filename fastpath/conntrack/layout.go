@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // Layout is the version of slots and header that this program and its BPF programs
 // share. It is part of the header's magic number.
-const Layout = 1
+const Layout = 2
 
 // SlotSize is the size of a slot in bytes, BucketSlots the number of slots in a bucket.
 // A table of n buckets is 1 + n*BucketSlots slots long: slot 0 is the header, and slot i
@@ -23,7 +23,7 @@ type slot struct {
 	key    atomic.Uint64 // see key.word; 0 when free
 	low    atomic.Uint64 // last words of source and destination
 	newLow atomic.Uint64 // last words of the rewritten source and destination
-	sums   atomic.Uint64 // rewritten ports:32 | L3 difference:16 | L4 difference:16
+	sums   atomic.Uint64 // rewritten ports:32 | L3 difference:16 | port on which packets come in:16
 	owner  atomic.Uint64 // frontend:32 | backend:32
 	state  atomic.Uint64 // last seen:32 | bits:16 | incarnation:16
 	stamp  atomic.Uint64 // target:16 | generations of frontend, backend, target: 16 each
@@ -43,6 +43,7 @@ const (
 	knownFlags    = FlagReply | FlagHairpin | FlagSNAT | FlagOutside
 	bitsShift     = 32
 	incarnShift   = 48
+	inShift       = 48
 	replyMark     = uint32(FlagReply) << flagsShift
 	maxSlots      = 1 << 28
 	keysInHash    = 10
@@ -66,6 +67,25 @@ func incarnationOf(seq uint32) uint16 { return uint16(seq >> 1) }
 // stateWord packs a state word.
 func stateWord(seen uint32, bits State, incarnation uint16) uint64 {
 	return uint64(seen) | uint64(bits)<<bitsShift | uint64(incarnation)<<incarnShift
+}
+
+// sumsWord packs rewritten ports, the L3 difference and the port of entry.
+func sumsWord(r *Rewrite, in uint16) uint64 {
+	return uint64(portWord(r.SrcPort)) | uint64(portWord(r.DstPort))<<16 | uint64(r.L3)<<32 | uint64(in)<<inShift
+}
+
+// withIn is a sums word with another port of entry.
+func withIn(sums uint64, in uint16) uint64 {
+	return sums&(1<<inShift-1) | uint64(in)<<inShift
+}
+
+// l4Of is the L4 difference of a slot with this key and sums word: what the addresses
+// change, and what the ports add to it. Slots have no room for it.
+func l4Of(key, sums uint64) uint16 {
+	l3, before, after := uint32(sums>>32)&0xffff, ^uint32(key), uint32(sums)
+	s := l3 + before&0xffff + before>>16 + after&0xffff + after>>16
+	s = s&0xffff + s>>16
+	return uint16(s + s>>16)
 }
 
 func stateBits(w uint64) State         { return State(w >> bitsShift) }

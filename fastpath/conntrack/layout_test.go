@@ -24,9 +24,9 @@ func TestSlotBytes(t *testing.T) {
 		},
 		Rewrite: Rewrite{
 			Src: addr("fd02:2122:2324:2526:2728:292a:2b2c:2d2e"), Dst: addr("fd03:3132:3334:3536:3738:393a:3b3c:3d3e"),
-			SrcPort: 0x0506, DstPort: 0x0708, L3: 0x4142, L4: 0x4344,
+			SrcPort: 0x0506, DstPort: 0x0708, L3: 0x4142,
 		},
-		Frontend: 0x51525354, Backend: 0x55565758, Target: 0x6162, Stamp: Stamp{0x6364, 0x6566, 0x6768},
+		Frontend: 0x51525354, Backend: 0x55565758, In: 0x4344, Target: 0x6162, Stamp: Stamp{0x6364, 0x6566, 0x6768},
 		Flags: FlagOutside, Mode: ModeLane, State: StateSeen | StateACK,
 	}
 	rev := &Flow{Tuple: Tuple{Src: fwd.Rewrite.Dst, Dst: fwd.Rewrite.Src, Network: fwd.Network, Protocol: 17}, Rewrite: Rewrite{Src: fwd.Dst, Dst: fwd.Src}}
@@ -82,6 +82,35 @@ func TestHashFixedPoints(t *testing.T) {
 		}
 		if got := keys.hash(&k); got != c.want {
 			t.Errorf("%s: hash is %#x, want %#x", c.name, got, c.want)
+		}
+	}
+}
+
+// What a slot has no room for is worked out from what it holds.
+func TestL4Difference(t *testing.T) {
+	for _, c := range []struct {
+		because  string
+		l3       uint16
+		from, to [2]uint16
+	}{
+		{"ports stay, so that the addresses' difference is all", 0x1234, [2]uint16{1000, 80}, [2]uint16{1000, 80}},
+		{"one port changes", 0x1234, [2]uint16{1000, 80}, [2]uint16{1000, 8080}},
+		{"both ports change", 0xfffe, [2]uint16{65535, 1}, [2]uint16{1, 65535}},
+		{"ports alone change", 0xffff, [2]uint16{40000, 443}, [2]uint16{40001, 6443}},
+		{"ports change by as much as the addresses, the other way", 0xfeff, [2]uint16{5, 80}, [2]uint16{6, 80}},
+		{"every bit is set", 0xffff, [2]uint16{0, 0}, [2]uint16{65535, 65535}},
+	} {
+		table := newTestTable(t, 64)
+		fwd, rev := tcp6.connect(1, 1000, 1)
+		fwd.SrcPort, fwd.DstPort = c.from[0], c.from[1]
+		fwd.Rewrite.SrcPort, fwd.Rewrite.DstPort, fwd.Rewrite.L3, fwd.Rewrite.L4 = c.to[0], c.to[1], c.l3, 0
+		mustInsert(t, table, fwd, rev, 1)
+		var got Flow
+		if !table.Lookup(&fwd.Tuple, &got) {
+			t.Fatalf("%s: not found", c.because)
+		}
+		if want := l4Difference(fwd); got.Rewrite.L4 != want || fwd.Rewrite.L4 != want {
+			t.Errorf("%s: difference is %#x looked up and %#x as inserted, want %#x", c.because, got.Rewrite.L4, fwd.Rewrite.L4, want)
 		}
 	}
 }

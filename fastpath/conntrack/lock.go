@@ -47,6 +47,11 @@ func (l *lockset) add(id uint32) {
 	l.n++
 }
 
+// lockSlots locks the buckets of two slots.
+func (t *Table) lockSlots(a, b uint32) lockset {
+	return t.lock(homes{bucketOf(a), bucketOf(b)})
+}
+
 // lockSlot locks the bucket of one slot.
 func (t *Table) lockSlot(n uint32) *stripe {
 	s := &t.stripes[bucketOf(n)&uint32(len(t.stripes)-1)]

@@ -32,6 +32,14 @@ func (m *model) remove(f *modelFlow) {
 	delete(m.flows, f.rev.Tuple)
 }
 
+// other is the direction that side is not.
+func (f *modelFlow) other(t Tuple) *Flow {
+	if f.fwd.Tuple == t {
+		return &f.rev
+	}
+	return &f.fwd
+}
+
 func (f *modelFlow) side(t Tuple) *Flow {
 	if f.fwd.Tuple == t {
 		return &f.fwd
@@ -101,7 +109,7 @@ func (r *modelRun) random() (fwd, rev *Flow) {
 		last := byte(2)
 		fwd.Dst[15], rev.Rewrite.Src[15] = last, last
 	}
-	fwd.Stamp.Backend, rev.Rewrite.L4 = uint16(r.rand.Uint32()), uint16(r.rand.Uint32())
+	fwd.Stamp.Backend, rev.Rewrite.L3, rev.In = uint16(r.rand.Uint32()), uint16(r.rand.Uint32()), uint16(r.rand.Uint32())
 	return fwd, rev
 }
 
@@ -117,8 +125,10 @@ func (r *modelRun) step() {
 		r.replace()
 	case n < 84:
 		r.delete()
-	case n < 88:
+	case n < 87:
 		r.restamp()
+	case n < 89:
+		r.install()
 	case n < 97:
 		r.now += uint32(r.rand.IntN(3))
 	case n < 99:
@@ -176,6 +186,7 @@ func (r *modelRun) crowded(fwd, rev *Flow) bool {
 // adopt enters a flow into the model as the table should hold it.
 func (r *modelRun) adopt(fwd, rev Flow) {
 	r.lives++
+	fwd.Rewrite.L4, rev.Rewrite.L4 = l4Difference(&fwd), l4Difference(&rev)
 	fwd.Flags &^= FlagReply
 	rev.Flags |= FlagReply
 	fwd.LastSeen, rev.LastSeen = r.now, r.now
@@ -313,7 +324,7 @@ func (r *modelRun) delete() {
 
 func (r *modelRun) restamp() {
 	h := r.pick()
-	_, want := r.alive(h)
+	flow, want := r.alive(h)
 	stamp, target, mode := Stamp{uint16(r.rand.Uint32()), 2, 3}, uint16(r.rand.Uint32()), Mode(r.rand.IntN(3))
 	if got := r.table.Restamp(&h.flow, stamp, target); got != (want != nil) {
 		r.Fatalf("Restamp(%v) is %v", h.flow.Tuple, got)
@@ -323,6 +334,18 @@ func (r *modelRun) restamp() {
 	}
 	if want != nil {
 		want.Stamp, want.Target, want.Mode = stamp, target, mode
+		flow.other(want.Tuple).In = target
+	}
+}
+
+func (r *modelRun) install() {
+	h := r.pick()
+	flow, _ := r.alive(h)
+	if got := r.table.InstallPair(&h.flow); got != (flow != nil) {
+		r.Fatalf("InstallPair(%v) is %v", h.flow.Tuple, got)
+	}
+	if flow != nil {
+		flow.fwd.Mode, flow.rev.Mode = ModeLane, ModeLane
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *slot) copyOut(k *key, f *Flow) bool {
 		} else {
 			unpack4(newLow, &f.Rewrite.Src, &f.Rewrite.Dst)
 		}
-		f.fill(sums, owner, state, stamp, marks)
+		f.fill(k.word, sums, owner, state, stamp, marks)
 		f.incarnation = incarnationOf(seq)
 		return true
 	}
@@ -120,9 +120,9 @@ func (s *slot) copyOut(k *key, f *Flow) bool {
 }
 
 // fill decodes the words that need no family.
-func (f *Flow) fill(sums, owner, state, stamp uint64, marks uint32) {
+func (f *Flow) fill(key, sums, owner, state, stamp uint64, marks uint32) {
 	f.Rewrite.SrcPort, f.Rewrite.DstPort = portOf(uint16(sums)), portOf(uint16(sums>>16))
-	f.Rewrite.L3, f.Rewrite.L4 = uint16(sums>>32), uint16(sums>>48)
+	f.Rewrite.L3, f.Rewrite.L4, f.In = uint16(sums>>32), l4Of(key, sums), uint16(sums>>inShift)
 	f.Frontend, f.Backend = uint32(owner), uint32(owner>>32)
 	f.Stamp, f.Target = stampOf(stamp), uint16(stamp)
 	f.Mode, f.Flags = Mode(marks>>modeShift), Flags(marks>>flagsShift)

@@ -361,7 +361,7 @@ func TestMapRefuses(t *testing.T) {
 		{"a header and seven slots", func(*testing.T) []byte { return alignedBytes(8) }, "make the map larger", false},
 		{"memory that begins at an odd address", func(*testing.T) []byte { return alignedBytes(10)[1:] }, "page boundary", false},
 		{"something else", func(*testing.T) []byte { return bytes.Repeat([]byte("ELF\x7f"), 1152/4) }, "remove the pinned map", true},
-		{"a layout of the future", func(t *testing.T) []byte { m := valid(t); m[7]++; return m }, "layout 2, this program takes 1", true},
+		{"a layout of the future", func(t *testing.T) []byte { m := valid(t); m[7]++; return m }, "layout 3, this program takes 2", true},
 		{"slots of another size", func(t *testing.T) []byte { m := valid(t); u32(m[12:], 256); return m }, "256 bytes", true},
 		{"a table cut short", func(t *testing.T) []byte { return valid(t)[:65*SlotSize] }, "16 buckets, the memory holds 8", true},
 		{"a table in memory that grew", func(t *testing.T) []byte { return append(valid(t), make([]byte, 128*SlotSize)...) }, "16 buckets, the memory holds 32", true},

@@ -103,8 +103,9 @@ func decide(fwd, rev *Flow, backend uint32) {
 	fwd.Frontend, rev.Frontend = backend, backend
 	fwd.Rewrite.Dst[15], rev.Src[15] = b, b
 	fwd.Rewrite.DstPort, rev.SrcPort = uint16(backend), uint16(backend)
-	fwd.Rewrite.L3, fwd.Rewrite.L4 = uint16(backend), uint16(backend)
+	fwd.Rewrite.L3 = uint16(backend)
 	fwd.Target, rev.Target = uint16(backend), uint16(backend)
+	fwd.In, rev.In = uint16(backend), uint16(backend)
 	fwd.Stamp = Stamp{uint16(backend), uint16(backend), uint16(backend)}
 	rev.Stamp = fwd.Stamp
 }
@@ -112,13 +113,13 @@ func decide(fwd, rev *Flow, backend uint32) {
 // torn reports a decision that is not one.
 func torn(f *Flow) bool {
 	b := f.Backend
-	if f.Frontend != b || uint32(f.Target) != b || f.Stamp != (Stamp{uint16(b), uint16(b), uint16(b)}) {
+	if f.Frontend != b || uint32(f.Target) != b || uint32(f.In) != b || f.Stamp != (Stamp{uint16(b), uint16(b), uint16(b)}) {
 		return true
 	}
 	if f.Flags&FlagReply != 0 {
 		return f.Src[15] != byte(b) || uint32(f.SrcPort) != b
 	}
-	return f.Rewrite.Dst[15] != byte(b) || uint32(f.Rewrite.DstPort) != b || uint32(f.Rewrite.L3) != b || uint32(f.Rewrite.L4) != b
+	return f.Rewrite.Dst[15] != byte(b) || uint32(f.Rewrite.DstPort) != b || uint32(f.Rewrite.L3) != b || f.Rewrite.L4 != l4Difference(f)
 }
 
 // stressor lets workers do everything at once to few flows.
@@ -183,7 +184,7 @@ func (s *stressor) write(r *rand.Rand) {
 				s.table.Delete(&fwd)
 			}
 		case Inserted:
-			s.table.SetMode(&fwd, ModeLane)
+			s.table.InstallPair(&fwd)
 			s.table.Restamp(&rev, rev.Stamp, rev.Target)
 		}
 	}

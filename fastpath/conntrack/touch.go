@@ -38,20 +38,15 @@ func touched(w uint64, bits State, now uint32) uint64 {
 }
 
 // Restamp notes that the decision about this direction of f holds under new generations,
-// with this target. It reports false when the flow is gone. One lock; the slot's
-// sequence does not move, so copies of f remain good.
+// with this target, which becomes the port on which the other direction comes in. It
+// reports false when the flow is gone. One or two locks; the slots' sequences do not
+// move, so copies of f remain good, but for In of the other direction.
 func (t *Table) Restamp(f *Flow, s Stamp, target uint16) bool {
-	sl := t.slotOf(f)
-	if sl == nil {
-		return false
-	}
-	defer t.lockSlot(f.slot).Unlock()
-	if stateIncarnation(sl.state.Load()) != f.incarnation {
-		return false
-	}
-	sl.stamp.Store(s.word(target))
-	f.Stamp, f.Target = s, target
-	return true
+	return t.both(f, func(this, other *slot) {
+		this.stamp.Store(s.word(target))
+		other.sums.Store(withIn(other.sums.Load(), target))
+		f.Stamp, f.Target = s, target
+	})
 }
 
 // SetMode says who moves the packets of this direction of f from now on. It reports
@@ -65,7 +60,43 @@ func (t *Table) SetMode(f *Flow, m Mode) bool {
 	if stateIncarnation(s.state.Load()) != f.incarnation {
 		return false
 	}
-	s.marks.Store(s.marks.Load()&^(0xff<<modeShift) | uint32(m)<<modeShift)
+	s.setMode(m)
 	f.Mode = m
+	return true
+}
+
+// InstallPair hands both directions of f to the kernel. It reports false when the flow is
+// gone, or was replaced, since f was looked up. One or two locks, no sequence moves.
+func (t *Table) InstallPair(f *Flow) bool {
+	return t.both(f, func(this, other *slot) {
+		other.setMode(ModeLane)
+		this.setMode(ModeLane)
+		f.Mode = ModeLane
+	})
+}
+
+func (s *slot) setMode(m Mode) {
+	s.marks.Store(s.marks.Load()&^(0xff<<modeShift) | uint32(m)<<modeShift)
+}
+
+// both calls change with the slots of both directions of f, locked. It reports false,
+// without a call, when the flow is gone.
+func (t *Table) both(f *Flow, change func(this, other *slot)) bool {
+	s := t.slotOf(f)
+	if s == nil {
+		return false
+	}
+	peer := s.peer.Load()
+	if !t.inTable(peer) {
+		return false
+	}
+	l := t.lockSlots(f.slot, peer)
+	defer t.unlock(&l)
+	// As long as the incarnation is f's the pair is the same: who writes one direction
+	// holds the locks of both.
+	if stateIncarnation(s.state.Load()) != f.incarnation || s.peer.Load() != peer {
+		return false
+	}
+	change(s, &t.slots[peer])
 	return true
 }

@@ -20,8 +20,9 @@ func (s *slot) write(n, odd uint32, k *key, f *Flow, peer, now uint32) {
 	s.key.Store(k.word)
 	s.low.Store(k.low)
 	s.newLow.Store(newLow)
-	s.sums.Store(uint64(portWord(f.Rewrite.SrcPort)) | uint64(portWord(f.Rewrite.DstPort))<<16 |
-		uint64(f.Rewrite.L3)<<32 | uint64(f.Rewrite.L4)<<48)
+	sums := sumsWord(&f.Rewrite, f.In)
+	f.Rewrite.L4 = l4Of(k.word, sums)
+	s.sums.Store(sums)
 	s.owner.Store(uint64(f.Frontend) | uint64(f.Backend)<<32)
 	s.stamp.Store(f.Stamp.word(f.Target))
 	if k.v6() {

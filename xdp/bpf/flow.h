@@ -29,11 +29,11 @@ struct slot {
 	u32 src, dst;      /* last words */
 	u32 new_src, new_dst;
 	u32 new_ports;
-	u16 l3, l4;        /* checksum differences */
+	u16 l3;            /* what the new addresses add to a checksum, RFC 1624 */
+	u16 in;            /* id of the port on which packets come in */
 	u32 frontend, backend;
-	u64 state;         /* last seen, bits, incarnation */
-	u16 target;
-	u16 frontend_generation, backend_generation, target_generation;
+	u64 state;         /* last seen, bits, incarnation: see state.h */
+	u64 stamp;         /* target, generations of frontend, backend, target: 16 bits each */
 	/* Second cache line: the other words of IPv6 addresses, and Go's own. */
 	u32 high_src[3], high_dst[3], high_new_src[3], high_new_dst[3];
 	u32 peer, packets, created, spare;
