@@ -21,18 +21,18 @@ type Timeouts struct {
 
 // DefaultTimeouts are for services in a cluster. Half-open outlasts the gaps between a
 // client's SYNs up to the fifth (32 s, RFC 6298). Established and closing are those of
-// kube-proxy. The tombstone is shorter than a kernel's TIME-WAIT, since a client that
-// uses its port again begins a new connection at once. UDP is that of Linux. SCTP
+// kube-proxy. A tombstone stands as long as a kernel's TIME-WAIT, but does not keep a
+// client from using its port again; see Reopens. UDP and SCTP are those of Linux; SCTP
 // outlasts several heartbeats (30 s, RFC 9260, section 8.3).
 func DefaultTimeouts() Timeouts {
 	return Timeouts{
 		TCPHalfOpen:    int64(60 * time.Second),
 		TCPEstablished: int64(24 * time.Hour),
 		TCPClosing:     int64(time.Hour),
-		TCPClosed:      int64(30 * time.Second),
+		TCPClosed:      int64(60 * time.Second),
 		UDPNew:         int64(30 * time.Second),
 		UDP:            int64(120 * time.Second),
-		SCTP:           int64(300 * time.Second),
+		SCTP:           int64(210 * time.Second),
 	}
 }
 

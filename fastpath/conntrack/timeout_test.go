@@ -8,8 +8,13 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 )
 
-// The settings of a snapshot are used as they are.
-var _ = (*Timeouts)(&table.Timeouts{})
+// The settings of a snapshot are used as they are, and both sides have the same defaults.
+func TestDefaultsAreThoseOfTheTables(t *testing.T) {
+	settings := table.DefaultSettings()
+	if got, want := DefaultTimeouts(), *(*Timeouts)(&settings.Timeouts); got != want {
+		t.Errorf("defaults are %+v, those of the tables %+v", got, want)
+	}
+}
 
 func TestTimeoutChoice(t *testing.T) {
 	second := int64(time.Second)
