@@ -13,12 +13,15 @@ const (
 	Pauses                   // times the worker let frames gather before it drained them
 	Expired                  // flows removed by the sweep, both directions counted as one
 	Strays                   // frames that did not carry the trunk's punt header
+	Kicks                    // system calls that made frames leave
+	Overruns                 // frames lost before the worker for want of room: it was too slow or stood still
 
 	Events // number of events
 )
 
 var eventNames = [Events]string{
 	"received", "transmitted", "recycled", "batches", "waits", "pauses", "expired", "strays",
+	"kicks", "overruns",
 }
 
 // String is the word used in metrics and `lace get`.
@@ -44,6 +47,7 @@ const (
 	SyncFailures               // times the kernel side could not be brought in line since the process began
 	Restored                   // flows found in the table when the process began
 	RepairedFlows              // torn or half-written flows removed when the process began
+	TrunkDropped               // packets that found the trunk's own queue full, since the trunk was made
 
 	Gauges // number of gauges
 )
@@ -51,6 +55,7 @@ const (
 var gaugeNames = [Gauges]string{
 	"started", "generation", "in-use-since", "flows", "half-open", "flow-capacity",
 	"refused-snapshots", "sync-failures", "restored-flows", "repaired-flows",
+	"trunk-dropped",
 }
 
 // String is the word used in metrics and `lace get`.

@@ -143,10 +143,14 @@ func (n *node) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// measure shows what only the flow table knows.
+// measure shows what only the flow table and the trunk know.
 func (n *node) measure() {
 	n.counters.Set(counter.Flows, uint64(n.flows.Len()))
 	n.counters.Set(counter.HalfOpen, uint64(n.flows.HalfOpen()))
+	// Without the trunk the workers end as well, and say so.
+	if dropped, err := n.trunk.Dropped(); err == nil {
+		n.counters.Set(counter.TrunkDropped, dropped)
+	}
 }
 
 func (n *node) noteFlows() {

@@ -34,6 +34,8 @@ const (
 	// longestRest bounds a sleep, so that a worker without traffic still sweeps, shows
 	// that it is alive, and notices that it is to stop.
 	longestRest = 100 * time.Millisecond
+	// surveyEvery is how often the port is asked what it lost: a system call.
+	surveyEvery = int64(time.Second)
 )
 
 // Config says what a worker joins.
@@ -56,6 +58,8 @@ type Worker struct {
 	counters *counter.Block
 	sweep    sweep
 	gather   gather
+	seen     port.Stats // of the port, as far as they are counted
+	surveyed int64      // when they were counted last
 
 	inUse atomic.Pointer[table.Snapshot]
 
@@ -98,7 +102,10 @@ func (w *Worker) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	w.counters.Publish(Now())
+	now := Now()
+	w.surveyed = 0
+	w.survey(now)
+	w.counters.Publish(now)
 	return nil
 }
 
@@ -113,6 +120,7 @@ func (w *Worker) round(n int) error {
 	err := w.settle()
 	w.walk(tables, now)
 	w.release()
+	w.survey(now)
 	w.counters.Add(counter.Received, n)
 	w.counters.Add(counter.Batches, 1)
 	w.counters.Publish(now)
@@ -178,6 +186,7 @@ func (w *Worker) rest() error {
 	now := Now()
 	w.walk(w.take(), now)
 	w.release()
+	w.survey(now)
 	w.counters.Add(counter.Waits, 1)
 	w.counters.Publish(now)
 	if err := w.port.Wait(longestRest); err != nil {
@@ -195,6 +204,18 @@ func (w *Worker) walk(tables *table.Snapshot, now int64) {
 	if n := w.sweep.due(now); n > 0 {
 		w.counters.Add(counter.Expired, w.pipeline.Expire(tables, now, n))
 	}
+}
+
+// survey counts what the port has counted since the last time.
+func (w *Worker) survey(now int64) {
+	if now-w.surveyed < surveyEvery {
+		return
+	}
+	w.surveyed = now
+	s := w.port.Stats()
+	w.counters.Add(counter.Kicks, int(s.Kicks-w.seen.Kicks))
+	w.counters.Add(counter.Overruns, int(s.Dropped-w.seen.Dropped))
+	w.seen = s
 }
 
 // take loads the tables for one round and shows which, so that nobody unmaps them. The

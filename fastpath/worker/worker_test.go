@@ -94,6 +94,21 @@ func TestWithoutTablesEverythingIsDroppedByName(t *testing.T) {
 	eventually(t, "the drop is counted", func() bool { return n.totals().Reasons[reason.NoSnapshot].Packets == 1 })
 }
 
+func TestFramesThatFoundNoRoomAreCounted(t *testing.T) {
+	n, m := newNode(t, 1), memory(t, 2)
+	w := n.worker(0, m)
+	for i := range 5 {
+		m.Deliver(request(uint16(1000 + i)))
+	}
+	stop := n.start(w)
+	sent(t, m, 2)
+	eventually(t, "three frames are counted as lost", func() bool { return n.totals().Events[counter.Overruns] == 3 })
+	stop()
+	if got := n.totals().Events[counter.Overruns]; got != 3 {
+		t.Errorf("%d at the end, want 3", got)
+	}
+}
+
 // narrow is a port whose ring takes a few frames until the next Flush.
 type narrow struct {
 	*port.Memory
