@@ -1,0 +1,186 @@
+package load
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/bench/load/bpf"
+)
+
+// FrameLength is a frame of 64 bytes on the wire, without its check sequence.
+const FrameLength = 60
+
+// Sources of a Flows.
+const (
+	flowsPerAddress = 1 << 15
+	// SourceAddresses is how many addresses the generator may use, from Flows.From on.
+	SourceAddresses = 64
+	firstPort       = 16384
+)
+
+// Flows says which UDP flows to make.
+type Flows struct {
+	From        netip.Addr // first source address; SourceAddresses of them belong to the sender
+	To          netip.AddrPort
+	Destination [6]byte // Ethernet address of the next hop
+	Source      [6]byte
+	First       int // number of the first flow; 2^15 of them share a source address
+	Count       int // a power of two, at most 2^21 with First
+}
+
+// plan is struct plan of bpf/load.c.
+type plan struct {
+	MACs         [12]byte
+	TargetPort   [2]byte
+	FirstPort    uint16
+	Target       [4]byte
+	FirstAddress uint32
+	FirstFlow    uint32
+	Mask         uint32
+	Next         uint32
+	IPSum        uint32
+	UDPSum       uint32
+	_            uint32
+	Made         uint64
+}
+
+func (f *Flows) plan() (*plan, error) {
+	switch {
+	case !f.From.Is4() || !f.To.Addr().Is4():
+		return nil, fmt.Errorf("frames from %s to %s: IPv4 addresses are needed", f.From, f.To)
+	case f.Count < 1 || f.Count&(f.Count-1) != 0:
+		return nil, fmt.Errorf("%d flows: want a power of two", f.Count)
+	case f.First < 0 || f.First+f.Count > SourceAddresses*flowsPerAddress:
+		return nil, fmt.Errorf("flows %d to %d: there are %d", f.First, f.First+f.Count-1, SourceAddresses*flowsPerAddress)
+	}
+	from := f.From.As4()
+	p := &plan{
+		TargetPort: big(f.To.Port()), FirstPort: firstPort, Target: f.To.Addr().As4(),
+		FirstAddress: binary.BigEndian.Uint32(from[:]), FirstFlow: uint32(f.First), Mask: uint32(f.Count - 1),
+	}
+	copy(p.MACs[:6], f.Destination[:])
+	copy(p.MACs[6:], f.Source[:])
+	const length = FrameLength - 14
+	// The constant part of both sums, as little-endian halves, as the program adds them.
+	p.IPSum = half(0x4500) + half(length) + half(0x4000) + half(64<<8|unix.IPPROTO_UDP) + halves(p.Target)
+	p.UDPSum = halves(p.Target) + half(unix.IPPROTO_UDP) + 2*half(length-20) + half(f.To.Port())
+	return p, nil
+}
+
+// half is a 16-bit field as a little-endian machine loads it.
+func half(v uint16) uint32 { return uint32(v<<8 | v>>8) }
+
+func halves(a [4]byte) uint32 {
+	return uint32(binary.LittleEndian.Uint16(a[:2])) + uint32(binary.LittleEndian.Uint16(a[2:]))
+}
+
+// callFrames is how many frames one system call makes. Each call patches the kernel's XDP
+// dispatcher, which costs as much as thousands of frames.
+const callFrames = 1 << 17
+
+// Frames makes frames inside the kernel and transmits them on a device, 64 at a time.
+type Frames struct {
+	space   *Space
+	index   int
+	objects bpf.LoadObjects
+}
+
+// OpenFrames prepares a generator on a device. The device's peer must take redirected
+// frames: see SetOffload.
+func OpenFrames(s *Space, device string) (*Frames, error) {
+	index, err := s.Index(device)
+	if err != nil {
+		return nil, err
+	}
+	g := &Frames{space: s, index: index}
+	if err := bpf.LoadLoadObjects(&g.objects, nil); err != nil {
+		return nil, fmt.Errorf("load the programs of a generator: %w", err)
+	}
+	return g, nil
+}
+
+// Close ends the generator.
+func (g *Frames) Close() error { return g.objects.Close() }
+
+// Use sets the flows to make from now on.
+func (g *Frames) Use(f Flows) error {
+	p, err := f.plan()
+	if err != nil {
+		return err
+	}
+	if err := g.objects.Plans.Put(uint32(0), p); err != nil {
+		return fmt.Errorf("set the flows of a generator: %w", err)
+	}
+	return nil
+}
+
+// made is the number of frames made by Use's flows.
+func (g *Frames) made() (uint64, error) {
+	var p plan
+	if err := g.objects.Plans.Lookup(uint32(0), &p); err != nil {
+		return 0, fmt.Errorf("read a generator's counter: %w", err)
+	}
+	return p.Made, nil
+}
+
+// xdpMD is struct xdp_md.
+type xdpMD struct{ Start, End, Meta, Ingress, Queue, Egress uint32 }
+
+const liveFrames = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
+
+// make transmits n frames. It must run on a thread inside the device's namespace.
+func (g *Frames) make(n int) error {
+	_, err := g.objects.Make.Run(&ebpf.RunOptions{
+		Data:    make([]byte, FrameLength),
+		Context: xdpMD{End: FrameLength, Ingress: uint32(g.index)},
+		Repeat:  uint32(n), Flags: liveFrames, BatchSize: 64,
+	})
+	if err != nil {
+		return fmt.Errorf("make frames in %s: %w", g.space.name, err)
+	}
+	return nil
+}
+
+// Admission makes a device take redirected frames as long as it is open.
+type Admission struct {
+	objects bpf.LoadObjects
+	link    link.Link
+}
+
+// OpenAdmission attaches a program that passes everything.
+func OpenAdmission(s *Space, device string) (*Admission, error) {
+	return openXDP(s, device, func(o *bpf.LoadObjects) *ebpf.Program { return o.Admit })
+}
+
+// openSwallow attaches a program that counts and drops everything.
+func openSwallow(s *Space, device string) (*Admission, error) {
+	return openXDP(s, device, func(o *bpf.LoadObjects) *ebpf.Program { return o.Swallow })
+}
+
+func openXDP(s *Space, device string, program func(*bpf.LoadObjects) *ebpf.Program) (*Admission, error) {
+	index, err := s.Index(device)
+	if err != nil {
+		return nil, err
+	}
+	a := new(Admission)
+	if err := bpf.LoadLoadObjects(&a.objects, nil); err != nil {
+		return nil, fmt.Errorf("load an XDP program: %w", err)
+	}
+	err = s.Do(func() (err error) {
+		a.link, err = link.AttachXDP(link.XDPOptions{Program: program(&a.objects), Interface: index, Flags: link.XDPDriverMode})
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("attach XDP to %s of %s: %w", device, s.name, err), a.objects.Close())
+	}
+	return a, nil
+}
+
+// Close detaches the program.
+func (a *Admission) Close() error { return errors.Join(a.link.Close(), a.objects.Close()) }
