@@ -1,0 +1,70 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ThisMachine looks at the machine. What cannot be read is left empty.
+func ThisMachine() Machine {
+	m := Machine{CPU: processor(), Cores: runtime.NumCPU(), Go: runtime.Version(), Revision: revision(), LoadStart: LoadAverage()}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		m.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	var i unix.Sysinfo_t
+	if unix.Sysinfo(&i) == nil {
+		m.MemoryMiB = int(i.Totalram * uint64(i.Unit) >> 20)
+	}
+	return m
+}
+
+// processor is the model name; architectures other than x86 have none there.
+func processor() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	return runtime.GOARCH
+}
+
+// revision is that of the sources this program was built from.
+func revision() string {
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	var rev, dirty string
+	for _, s := range b.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			rev = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				dirty = "-dirty"
+			}
+		}
+	}
+	return rev + dirty
+}
+
+// LoadAverage is the mean number of runnable tasks of the last minute.
+func LoadAverage() float64 {
+	b, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(b), " ")
+	v, _ := strconv.ParseFloat(first, 64)
+	return v
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%s, %d processors, %d MiB, kernel %s, %s, revision %s, load %.1f to %.1f",
+		m.CPU, m.Cores, m.MemoryMiB, m.Kernel, m.Go, m.Revision, m.LoadStart, m.LoadEnd)
+}
