@@ -14,6 +14,7 @@ const (
 	countClaimed  = 64
 	countPunted   = 65
 	countInjected = 66
+	countCause    = 67 // and the cause
 )
 
 const _ = uint(countClaimed - reason.Count) // reasons must fit below
@@ -22,13 +23,23 @@ const _ = uint(countClaimed - reason.Count) // reasons must fit below
 type Count struct{ Packets, Bytes uint64 }
 
 // Counters of the BPF programs since the maps were made. A packet is in Claimed when it met
-// a claim or a flow, and then either in Punted or in a reason of class drop.
+// a claim or a flow, and then in Punted, or in Hits, or in a reason of class drop.
 type Counters struct {
-	Reasons  [reason.Count]Count // not-claimed: left to the kernel
+	// not-claimed: left to the kernel; established and reply: rewritten and delivered by
+	// the lane
+	Reasons  [reason.Count]Count
 	Claimed  Count
 	Punted   Count
+	Punts    [Causes]Count // Punted by cause
 	Injected Count
 }
+
+// Hits is what the lane has done without Go. A packet of several segments counts once.
+func (c *Counters) Hits() Count {
+	return c.Reasons[reason.Established].plus(c.Reasons[reason.Reply])
+}
+
+func (c Count) plus(d Count) Count { return Count{c.Packets + d.Packets, c.Bytes + d.Bytes} }
 
 // Counters reads the counters: one system call for each. Any goroutine may call it.
 func (o *Objects) Counters() (Counters, error) { return readCounters(o.bpf.Counters) }
@@ -76,15 +87,18 @@ func readCounters(m *ebpf.Map) (c Counters, err error) {
 			return
 		}
 		for _, e := range each {
-			to.Packets += e.Packets
-			to.Bytes += e.Bytes
+			*to = to.plus(e)
 		}
 	}
 	for r := range c.Reasons {
 		read(uint32(r), &c.Reasons[r])
 	}
 	read(countClaimed, &c.Claimed)
+	c.Claimed = c.Claimed.plus(c.Hits()) // the programs count a packet once
 	read(countPunted, &c.Punted)
 	read(countInjected, &c.Injected)
+	for cause := 1; cause < Causes; cause++ {
+		read(uint32(countCause+cause), &c.Punts[cause])
+	}
 	return c, err
 }

@@ -5,7 +5,8 @@
 // outlive the process, and keeps ports, sources and claims equal to the tables it is given.
 //
 //	Open ─▶ conntrack.Map(FlowMemory) ─▶ SetFlowKeys ─▶ OpenTrunk ─▶ AttachTrunk
-//	     ─▶ SyncPorts, SyncSources, SyncClaims (again with every snapshot) ─▶ SetSocket
+//	     ─▶ SyncGenerations, SyncPorts, SyncSources, SyncClaims (again with every snapshot)
+//	     ─▶ SetLane ─▶ SetSocket
 //
 // It decides nothing about a packet, knows nothing of Services and touches no device
 // other than the trunk's two and those it is told to attach to.

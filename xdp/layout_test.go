@@ -57,13 +57,16 @@ func TestConstants(t *testing.T) {
 		"bytes of a flow table slot": {int(spec.Maps["flows"].ValueSize), conntrack.SlotSize},
 		"ports":                      {int(spec.Maps["ports"].MaxEntries), table.MaxPorts},
 		"queues":                     {int(spec.Maps["sockets"].MaxEntries), MaxQueues},
+		"frontend ids":               {int(spec.Maps["frontend_gens"].MaxEntries) * 2, FrontendIDs},
+		"backend ids":                {int(spec.Maps["backend_gens"].MaxEntries) * 2, BackendIDs},
+		"target ids":                 {int(spec.Maps["target_gens"].MaxEntries) * 2, table.MaxPorts},
 		"bytes of the claim filter":  {int(spec.Maps["claim_filter"].ValueSize), len(filter{}) * 8},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s: %d in C, %d in Go", what, c[0], c[1])
 		}
 	}
-	if max := int(spec.Maps["counters"].MaxEntries); countInjected >= max {
-		t.Errorf("counter %d is beyond the map of %d", countInjected, max)
+	if last, max := countCause+Causes-1, int(spec.Maps["counters"].MaxEntries); last >= max {
+		t.Errorf("counter %d is beyond the map of %d", last, max)
 	}
 }

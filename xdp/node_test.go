@@ -50,12 +50,14 @@ const (
 type node struct {
 	o                         *Objects
 	flows                     *conntrack.Table
-	pod, other, uplink, seven int // interface indexes
+	pod, other, uplink, seven int   // interface indexes
+	cause                     Cause // of the last run
 }
 
 var (
-	podMAC, podGateway = [6]byte{2, 1, 1, 1, 1, 1}, [6]byte{2, 1, 1, 1, 1, 2}
-	uplinkMAC          = [6]byte{2, 3, 3, 3, 3, 3}
+	podMAC, podGateway     = [6]byte{2, 1, 1, 1, 1, 1}, [6]byte{2, 1, 1, 1, 1, 2}
+	otherMAC, otherGateway = [6]byte{2, 2, 2, 2, 2, 1}, [6]byte{2, 2, 2, 2, 2, 2}
+	uplinkMAC              = [6]byte{2, 3, 3, 3, 3, 3}
 )
 
 // veth makes a pair in the test's namespace and returns the index of its first end.
@@ -106,10 +108,10 @@ func newNode(t testing.TB, o *Objects) *node {
 func (n *node) ports() []table.Port {
 	return []table.Port{
 		{ID: table.HostPort, Kind: table.PortHost, Name: portName("lace0")},
-		{ID: podID, Kind: table.PortPod, Ifindex: uint32(n.pod), PeerMAC: podMAC, HostMAC: podGateway, Name: portName("tpod")},
-		{ID: otherID, Kind: table.PortPod, Ifindex: uint32(n.other), Name: portName("tother")},
-		{ID: sevenID, Kind: table.PortPod, Ifindex: uint32(n.seven), Network: 7, Name: portName("tseven")},
-		{ID: uplinkID, Kind: table.PortUplink, Ifindex: uint32(n.uplink), HostMAC: uplinkMAC, Name: portName("tup.7")},
+		{ID: podID, Kind: table.PortPod, Ifindex: uint32(n.pod), PeerMAC: podMAC, HostMAC: podGateway, MTU: 1500, Name: portName("tpod")},
+		{ID: otherID, Kind: table.PortPod, Ifindex: uint32(n.other), PeerMAC: otherMAC, HostMAC: otherGateway, MTU: 1400, Name: portName("tother")},
+		{ID: sevenID, Kind: table.PortPod, Ifindex: uint32(n.seven), Network: 7, MTU: 1500, Name: portName("tseven")},
+		{ID: uplinkID, Kind: table.PortUplink, Ifindex: uint32(n.uplink), HostMAC: uplinkMAC, MTU: 1500, Name: portName("tup.7")},
 	}
 }
 

@@ -33,6 +33,8 @@ type Objects struct {
 	sources  mirror[source, uint32]
 	claims   mirror[claim, uint32]
 
+	frontends, backends, targets generations
+
 	mode   Mode
 	links  map[string]held   // by name of the pin
 	warned map[uint32]uint32 // MTU that was complained of, by interface index
@@ -96,6 +98,9 @@ func (o *Objects) load(flowSlots int) error {
 	if err := o.mapFlows(flowSlots); err != nil {
 		return err
 	}
+	if err := o.mapAllGenerations(); err != nil {
+		return err
+	}
 	return o.readState()
 }
 
@@ -150,6 +155,9 @@ func (o *Objects) Close() error {
 	if o.flows != nil {
 		errs = append(errs, unix.Munmap(o.flows))
 		o.flows = nil
+	}
+	for _, g := range []*generations{&o.frontends, &o.backends, &o.targets} {
+		errs = append(errs, g.unmap())
 	}
 	for _, l := range o.links {
 		errs = append(errs, l.Close())

@@ -105,7 +105,7 @@ func TestDamagedPins(t *testing.T) {
 				s := o.settings
 				s.Layout = Layout + 1
 				must(t, o.set(s))
-			}, []string{"claim_filter", "claims", "counters", "devices", "flows", "ports", "settings", "sockets", "sources"}, 1, "layout 3"},
+			}, []string{"backend_gens", "claim_filter", "claims", "counters", "devices", "flows", "frontend_gens", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 3"},
 	} {
 		t.Run(does, func(t *testing.T) {
 			bpffs := mountBPF(t)

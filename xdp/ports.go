@@ -15,6 +15,7 @@ import (
 // port is struct port of xdp/bpf/port.h.
 type port struct {
 	Ifindex uint32
+	MTU     uint32
 	Kind    uint8
 	Pad     [3]uint8
 	PeerMAC [6]byte
@@ -46,7 +47,7 @@ func (o *Objects) SyncPorts(ports []table.Port) error {
 			errs = append(errs, err)
 			continue
 		}
-		byID[uint32(p.ID)] = port{Ifindex: p.Ifindex, Kind: uint8(p.Kind), PeerMAC: p.PeerMAC, HostMAC: p.HostMAC}
+		byID[uint32(p.ID)] = port{Ifindex: p.Ifindex, MTU: p.MTU, Kind: uint8(p.Kind), PeerMAC: p.PeerMAC, HostMAC: p.HostMAC}
 		if p.Kind == table.PortHost {
 			s.HostNetwork = uint32(p.Network)
 			continue

@@ -37,7 +37,25 @@ func (n *node) run(t testing.TB, p *ebpf.Program, frame []byte, in skb) outcome 
 	}
 	after, err := n.o.Counters()
 	must(t, err)
-	return outcome{int(int32(verdict)), opts.DataOut, out.Mark, grown(before, after)}
+	got := outcome{int(int32(verdict)), opts.DataOut, out.Mark, grown(before, after)}
+	n.cause = causeGrown(t, before, after, got.Counts["punted"])
+	return got
+}
+
+// causeGrown is why the one packet punted was punted; none when it was not.
+func causeGrown(t testing.TB, before, after Counters, punted Count) (why Cause) {
+	t.Helper()
+	var all Count
+	for c := range before.Punts {
+		grew := Count{after.Punts[c].Packets - before.Punts[c].Packets, after.Punts[c].Bytes - before.Punts[c].Bytes}
+		if all = all.plus(grew); grew.Packets > 0 {
+			why = Cause(c)
+		}
+	}
+	if all != punted {
+		t.Errorf("punts by cause add up to %+v, punted are %+v", all, punted)
+	}
+	return why
 }
 
 func grown(before, after Counters) map[string]Count {

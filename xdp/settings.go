@@ -17,6 +17,8 @@ type settings struct {
 	FlowKeys    [10]uint32
 	HostNetwork uint32
 	Narrow      uint32
+	Lane        uint32
+	WeakOrder   uint32
 	MAC         [6]byte
 	Pad         [2]uint8
 }
@@ -28,6 +30,18 @@ func (o *Objects) readSettings() error {
 	s := o.settings
 	s.Layout = Layout
 	s.Queues = max(s.Queues, 1)
+	s.WeakOrder = weakOrder
+	return o.set(s)
+}
+
+// SetLane says whether flows that Go installed are repeated in the kernel. Off, every
+// packet of theirs goes to Go, and what is installed stays so. Off until it is set first.
+func (o *Objects) SetLane(on bool) error {
+	s := o.settings
+	s.Lane = 0
+	if on {
+		s.Lane = 1
+	}
 	return o.set(s)
 }
 

@@ -2,13 +2,22 @@
 //
 // The C sources are small headers, one matter each, joined by lace.c:
 //
-//	types, settings, port, counter      the ground: kernel interface, node, ports, counts
+//	types, settings, port, counter,     the ground: kernel interface, node, ports, counts,
+//	cause                               why a packet is left to Go
 //	parse, flow, claim, source          what a packet is, whose it is, who may send it
+//	generation, decision, state         what Go decided about it, whether that holds, what was seen
+//	rewrite, delivery, lane             repeating a decision
 //	trunk, punt, inject, socket         the hop to Go and back
 //	hook, host                          the programs' bodies
 //
 // A claim program reads, and changes nothing of a packet that it does not claim. It never
-// decides: what is claimed goes to Go, with the port on which it was met.
+// decides: what is claimed goes to Go, with the port on which it was met, or the way that
+// Go decided for its flow, when the slot says so (the lane):
+//
+//	parse → flow → mode → header → copy under the sequence → generations → port → fit
+//	      → checksums and rewrite → note → deliver
+//
+// Whatever is not as it was when Go decided goes to Go again, counted by cause.
 //
 // Cost: an unclaimed packet costs some 25 ns with warm caches (parse, device, eight slots of
 // the flow table, one bit of the filter); see BenchmarkHook in package xdp. The object is little-endian, as is every platform of Lace, and reproducible:

@@ -3,6 +3,7 @@
 #ifndef LACE_COUNTER_H
 #define LACE_COUNTER_H
 
+#include "cause.h"
 #include "types.h"
 #include "reason.h"
 
@@ -11,9 +12,10 @@
 
 /* Indexes below 64 are reasons; xdp/counter.go holds the same numbers. */
 enum {
-	COUNT_CLAIMED = 64, /* met a claim or a flow; what is not punted of these is dropped with a reason */
+	COUNT_CLAIMED = 64, /* for Go; what is not punted of these is dropped with a reason */
 	COUNT_PUNTED = 65,
 	COUNT_INJECTED = 66,
+	COUNT_CAUSE = 67, /* and the cause: why Go was asked; SETTLED has none */
 	COUNTERS = 80,
 };
 

@@ -25,6 +25,8 @@ INLINE int from_node(struct __sk_buff *skb)
 	struct packet p = {};
 	struct slot *flow = 0;
 	enum parsed parsed;
+	enum cause cause;
+	int verdict;
 
 	if (!s || !frame)
 		return drop(skb, REASON_FOREIGN_FRAME);
@@ -37,10 +39,18 @@ INLINE int from_node(struct __sk_buff *skb)
 		flow = flow_find(s, &p, s->host_network);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
 		return drop(skb, refusal(&p, parsed));
+	cause = no_flow(&p);
+	if (flow) {
+		struct place at = { HOST, HOST_PORT, HOST_PORT, s->host_network, KIND_HOST };
+
+		cause = lane(skb, s, &p, flow, &at, &verdict);
+		if (cause == SETTLED)
+			return verdict;
+	}
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_send(&p, s->host_network, KIND_HOST, HOST_PORT))
 		return drop(skb, REASON_SPOOFED_SOURCE);
-	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, client_queue(s, &p, flow), HOST);
+	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, &p, flow), HOST);
 }
 
 #endif

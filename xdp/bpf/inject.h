@@ -71,6 +71,8 @@ INLINE int injected(struct __sk_buff *skb)
 	const struct port *p;
 	u32 id, how;
 
+	if (was_here(skb))
+		return NEXT; /* a reply to the node itself, by the lane */
 	if (!frame || !is_trunk(frame, TRUNK_INJECT))
 		return drop(skb, REASON_FOREIGN_FRAME);
 	how = frame[9];

@@ -16,21 +16,24 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	LaceMapClaimFilter = "claim_filter"
-	LaceMapClaims      = "claims"
-	LaceMapCounters    = "counters"
-	LaceMapDevices     = "devices"
-	LaceMapFlows       = "flows"
-	LaceMapPorts       = "ports"
-	LaceMapSettings    = "settings"
-	LaceMapSockets     = "sockets"
-	LaceMapSources     = "sources"
-	LaceProgFromGo     = "from_go"
-	LaceProgFromHost   = "from_host"
-	LaceProgFromPod    = "from_pod"
-	LaceProgFromUplink = "from_uplink"
-	LaceProgToGo       = "to_go"
-	LaceProgToPort     = "to_port"
+	LaceMapBackendGens  = "backend_gens"
+	LaceMapClaimFilter  = "claim_filter"
+	LaceMapClaims       = "claims"
+	LaceMapCounters     = "counters"
+	LaceMapDevices      = "devices"
+	LaceMapFlows        = "flows"
+	LaceMapFrontendGens = "frontend_gens"
+	LaceMapPorts        = "ports"
+	LaceMapSettings     = "settings"
+	LaceMapSockets      = "sockets"
+	LaceMapSources      = "sources"
+	LaceMapTargetGens   = "target_gens"
+	LaceProgFromGo      = "from_go"
+	LaceProgFromHost    = "from_host"
+	LaceProgFromPod     = "from_pod"
+	LaceProgFromUplink  = "from_uplink"
+	LaceProgToGo        = "to_go"
+	LaceProgToPort      = "to_port"
 )
 
 // LoadLace returns the embedded CollectionSpec for Lace.
@@ -87,15 +90,18 @@ type LaceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LaceMapSpecs struct {
-	ClaimFilter *ebpf.MapSpec `ebpf:"claim_filter"`
-	Claims      *ebpf.MapSpec `ebpf:"claims"`
-	Counters    *ebpf.MapSpec `ebpf:"counters"`
-	Devices     *ebpf.MapSpec `ebpf:"devices"`
-	Flows       *ebpf.MapSpec `ebpf:"flows"`
-	Ports       *ebpf.MapSpec `ebpf:"ports"`
-	Settings    *ebpf.MapSpec `ebpf:"settings"`
-	Sockets     *ebpf.MapSpec `ebpf:"sockets"`
-	Sources     *ebpf.MapSpec `ebpf:"sources"`
+	BackendGens  *ebpf.MapSpec `ebpf:"backend_gens"`
+	ClaimFilter  *ebpf.MapSpec `ebpf:"claim_filter"`
+	Claims       *ebpf.MapSpec `ebpf:"claims"`
+	Counters     *ebpf.MapSpec `ebpf:"counters"`
+	Devices      *ebpf.MapSpec `ebpf:"devices"`
+	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	FrontendGens *ebpf.MapSpec `ebpf:"frontend_gens"`
+	Ports        *ebpf.MapSpec `ebpf:"ports"`
+	Settings     *ebpf.MapSpec `ebpf:"settings"`
+	Sockets      *ebpf.MapSpec `ebpf:"sockets"`
+	Sources      *ebpf.MapSpec `ebpf:"sources"`
+	TargetGens   *ebpf.MapSpec `ebpf:"target_gens"`
 }
 
 // LaceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -124,28 +130,34 @@ func (o *LaceObjects) Close() error {
 //
 // It can be passed to LoadLaceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LaceMaps struct {
-	ClaimFilter *ebpf.Map `ebpf:"claim_filter"`
-	Claims      *ebpf.Map `ebpf:"claims"`
-	Counters    *ebpf.Map `ebpf:"counters"`
-	Devices     *ebpf.Map `ebpf:"devices"`
-	Flows       *ebpf.Map `ebpf:"flows"`
-	Ports       *ebpf.Map `ebpf:"ports"`
-	Settings    *ebpf.Map `ebpf:"settings"`
-	Sockets     *ebpf.Map `ebpf:"sockets"`
-	Sources     *ebpf.Map `ebpf:"sources"`
+	BackendGens  *ebpf.Map `ebpf:"backend_gens"`
+	ClaimFilter  *ebpf.Map `ebpf:"claim_filter"`
+	Claims       *ebpf.Map `ebpf:"claims"`
+	Counters     *ebpf.Map `ebpf:"counters"`
+	Devices      *ebpf.Map `ebpf:"devices"`
+	Flows        *ebpf.Map `ebpf:"flows"`
+	FrontendGens *ebpf.Map `ebpf:"frontend_gens"`
+	Ports        *ebpf.Map `ebpf:"ports"`
+	Settings     *ebpf.Map `ebpf:"settings"`
+	Sockets      *ebpf.Map `ebpf:"sockets"`
+	Sources      *ebpf.Map `ebpf:"sources"`
+	TargetGens   *ebpf.Map `ebpf:"target_gens"`
 }
 
 func (m *LaceMaps) Close() error {
 	return _LaceClose(
+		m.BackendGens,
 		m.ClaimFilter,
 		m.Claims,
 		m.Counters,
 		m.Devices,
 		m.Flows,
+		m.FrontendGens,
 		m.Ports,
 		m.Settings,
 		m.Sockets,
 		m.Sources,
+		m.TargetGens,
 	)
 }
 

@@ -11,7 +11,6 @@
 
 #define IP4_FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */
 #define IP4_OFFSET bpf_htons(0x1fff)
-#define IP6_FRAGMENT bpf_htons(0xfff9)
 #define IP6_OFFSET bpf_htons(0xfff8)
 
 enum parsed {
@@ -26,7 +25,7 @@ struct packet {
 	u8 protocol;        /* transport, behind IPv6 extension headers */
 	u8 v6;
 	u8 has_ports;
-	u8 fragment;
+	u8 plain; /* whole, and the ports follow an IP header without options or extensions */
 };
 
 /* len bytes at a fixed offset: in place, or copied where the kernel holds them elsewhere. */
@@ -67,6 +66,7 @@ INLINE void parse_ports_at(struct __sk_buff *skb, const u32 offset, struct packe
 		return;
 	p->ports = *ports;
 	p->has_ports = 1;
+	p->plain = 1;
 }
 
 INLINE enum parsed parse4(struct __sk_buff *skb, struct packet *p)
@@ -80,10 +80,9 @@ INLINE enum parsed parse4(struct __sk_buff *skb, struct packet *p)
 	p->dst[2] = MAPPED;
 	p->dst[3] = ip->daddr;
 	p->protocol = ip->protocol;
-	p->fragment = (ip->frag_off & IP4_FRAGMENT) != 0;
 	if (ip->frag_off & IP4_OFFSET)
 		return PARSED;
-	if (ip->ihl == 5)
+	if (ip->ihl == 5 && !(ip->frag_off & IP4_FRAGMENT))
 		parse_ports_at(skb, ETH_HLEN + 20, p);
 	else
 		parse_ports(skb, ETH_HLEN + ip->ihl * 4, p);
@@ -115,8 +114,6 @@ INLINE int step6(struct __sk_buff *skb, u32 *offset, struct packet *p, u8 *later
 	if (bpf_skb_load_bytes(skb, *offset, &h, sizeof(h)))
 		return 0;
 	if (p->protocol == IPPROTO_FRAGMENT) {
-		if (h.fragment & IP6_FRAGMENT)
-			p->fragment = 1;
 		*later = (h.fragment & IP6_OFFSET) != 0;
 		*offset += 8;
 	} else if (p->protocol == IPPROTO_AH) {

@@ -16,9 +16,10 @@ enum {
 	KIND_UPLINK = 3,
 };
 
-/* By port id, for what Go sends out. xdp/ports.go holds the same record. */
+/* By port id, for what goes out. xdp/ports.go holds the same record. */
 struct port {
 	u32 ifindex;
+	u32 mtu; /* longest IP packet that it takes */
 	u8 kind;
 	u8 pad[3];
 	u8 peer_mac[6]; /* the pod's own; zero for uplinks */

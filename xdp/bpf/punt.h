@@ -7,13 +7,6 @@
 #include "flow.h"
 #include "trunk.h"
 
-/* Where the packet is handed over from. */
-enum hook {
-	INGRESS, /* in on a port */
-	EGRESS,  /* out of a port */
-	HOST,    /* out of lace0: it is on the trunk already */
-};
-
 /* One queue for both directions of a flow: chosen by the client's address and port. Keyed,
  * so that a client cannot aim at one worker. Only an optimisation: any worker may meet any
  * packet, and the kernel prefers the queue that a sending socket remembers. */
@@ -48,7 +41,8 @@ INLINE int fits_trunk(struct __sk_buff *skb, const struct settings *s)
 	return skb->gso_size && bpf_check_mtu(skb, s->trunk, &len, 0, BPF_MTU_CHK_SEGS) == 0;
 }
 
-INLINE int punt(struct __sk_buff *skb, const struct settings *s, u32 port, u8 why, u32 queue, enum hook hook)
+INLINE int punt(struct __sk_buff *skb, const struct settings *s, u32 port, u8 why, enum cause cause, u32 queue,
+		enum hook hook)
 {
 	u8 mac[12] = { s->mac[0], s->mac[1], s->mac[2], s->mac[3], s->mac[4], s->mac[5],
 		       TRUNK_0, TRUNK_1, TRUNK_PUNT, why, port >> 8, port };
@@ -60,6 +54,7 @@ INLINE int punt(struct __sk_buff *skb, const struct settings *s, u32 port, u8 wh
 	if (bpf_skb_store_bytes(skb, 0, mac, sizeof(mac), 0))
 		return drop(skb, REASON_NO_MEMORY);
 	count(COUNT_PUNTED, skb->len);
+	count(COUNT_CAUSE + cause, skb->len);
 	skb->queue_mapping = 1 + queue;
 	if (hook == HOST)
 		return NEXT;

@@ -15,6 +15,8 @@ struct settings {
 	u32 flow_keys[10]; /* secret keys of the flow table's hash */
 	u32 host_network;  /* network of the node itself */
 	u32 narrow;        /* 1: some claims name a protocol and a port */
+	u32 lane;          /* 1: flows may be repeated in the kernel; 0: Go gets every packet */
+	u32 weak_order;    /* 1: this processor may let a load overtake another */
 	u8 mac[6];         /* of lace0 */
 	u8 pad[2];
 };

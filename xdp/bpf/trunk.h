@@ -15,6 +15,13 @@
 #define TRUNK_PUNT 0x50
 #define TRUNK_INJECT 0x49
 
+/* Where a packet is met. */
+enum hook {
+	INGRESS, /* in on a port */
+	EGRESS,  /* out of a port */
+	HOST,    /* out of lace0: it is on the trunk already */
+};
+
 /* Why a packet was punted. */
 enum {
 	WHY_FLOW = 0, /* its tuple is in the flow table */
@@ -31,6 +38,15 @@ enum {
 
 /* A packet with this mark is let by once at the hook that it meets next. */
 #define MARK_SKIP_ONCE 0x1ace0001
+
+/* Given back by Go, or on its way from Go or the lane: not claimed a second time. */
+INLINE int was_here(struct __sk_buff *skb)
+{
+	if (skb->mark != MARK_SKIP_ONCE)
+		return 0;
+	skb->mark = 0;
+	return 1;
+}
 
 INLINE int is_trunk(const u8 *frame, u8 kind)
 {

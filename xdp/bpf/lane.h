@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The express lane: repeats what Go decided about a flow, or leaves the packet to Go with a
+ * cause. It decides nothing itself. */
+#ifndef LACE_LANE_H
+#define LACE_LANE_H
+
+#include "cause.h"
+#include "decision.h"
+#include "delivery.h"
+#include "rewrite.h"
+#include "state.h"
+
+/* Where a packet was met. */
+struct place {
+	enum hook hook;
+	u32 here; /* id of the port whose hook it is */
+	u32 from; /* id of the port from which it came */
+	u32 network; /* of its addresses */
+	u8 kind;  /* of the port from which it came */
+};
+
+/* What the lane needs to know of a transport header. */
+struct transport {
+	u8 len;   /* of the header, bytes */
+	u8 flags; /* of TCP, else 0 */
+};
+
+INLINE u32 ip_len(const struct packet *p) { return p->v6 ? 40 : 20; }
+
+INLINE int transport_read(struct __sk_buff *skb, const struct packet *p, struct transport *t)
+{
+	u8 copy[2], *b;
+
+	if (p->protocol == IPPROTO_UDP) {
+		t->len = 8;
+		t->flags = 0;
+		return 1;
+	}
+	if (p->protocol != IPPROTO_TCP)
+		return 0;
+	b = p->v6 ? bytes(skb, ETH_HLEN + 40 + 12, 2, copy) : bytes(skb, ETH_HLEN + 20 + 12, 2, copy);
+	if (!b)
+		return 0;
+	t->len = b[0] >> 4 << 2;
+	t->flags = b[1];
+	return 1;
+}
+
+/* Uplinks are one way into the node: routes may change between them. */
+INLINE int came_from(const struct decision *d, const struct place *at)
+{
+	u32 in = d->in;
+	const struct port *p;
+
+	if (in == at->from)
+		return 1;
+	if (at->kind != KIND_UPLINK)
+		return 0;
+	p = bpf_map_lookup_elem(&ports, &in);
+	return p && p->kind == KIND_UPLINK;
+}
+
+INLINE int outlives(struct __sk_buff *skb, const struct packet *p)
+{
+	u8 copy, *ttl = p->v6 ? bytes(skb, ETH_HLEN + 7, 1, &copy) : bytes(skb, ETH_HLEN + 8, 1, &copy);
+
+	return ttl && *ttl > 1;
+}
+
+/* A packet of several segments is cut on its way, each of them has to fit. */
+INLINE int fits_port(struct __sk_buff *skb, const struct packet *p, const struct transport *t, const struct port *out)
+{
+	u32 len = skb->len - ETH_HLEN;
+
+	if (skb->gso_size)
+		len = ip_len(p) + t->len + skb->gso_size;
+	return len <= out->mtu;
+}
+
+/* Whether the decision may be repeated on this packet, checked in the order of their cost. */
+INLINE enum cause check_lane(struct __sk_buff *skb, const struct settings *s, const struct packet *p,
+			     struct slot *slot, const struct place *at, struct decision *d, struct transport *t)
+{
+	if (!s->lane || READ_ONCE(slot->mode) != MODE_LANE)
+		return CAUSE_GO_MODE;
+	if (!p->plain || !transport_read(skb, p, t))
+		return CAUSE_HEADER;
+	if ((t->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+		return CAUSE_SYN;
+	if (!decision_copy(s, slot, flow_key(p, at->network), p, d))
+		return CAUSE_TORN;
+	if (d->mode != MODE_LANE)
+		return CAUSE_GO_MODE;
+	if (!decision_holds(d))
+		return CAUSE_GENERATION;
+	return came_from(d, at) ? SETTLED : CAUSE_PORT;
+}
+
+INLINE enum cause check_out(struct __sk_buff *skb, const struct packet *p, const struct transport *t,
+			    const struct port *out, const struct hop *hop)
+{
+	if (hop->down && !outlives(skb, p))
+		return CAUSE_TTL;
+	if (out->kind != KIND_HOST && !fits_port(skb, p, t, out))
+		return CAUSE_MTU;
+	return SETTLED;
+}
+
+INLINE int rewrite(struct __sk_buff *skb, const struct packet *p, const struct decision *d, const struct hop *hop)
+{
+	return p->v6 ? rewrite6(skb, d, hop) : rewrite4(skb, d, hop);
+}
+
+/* SETTLED: the packet is done with, *verdict is the program's. */
+INLINE enum cause lane(struct __sk_buff *skb, const struct settings *s, const struct packet *p, struct slot *slot,
+		       const struct place *at, int *verdict)
+{
+	struct decision d = {};
+	struct transport t = {};
+	enum cause cause = check_lane(skb, s, p, slot, at, &d, &t);
+	const struct port *out;
+	struct hop hop;
+	enum way way;
+	u32 target;
+
+	if (cause)
+		return cause;
+	target = target_of(&d);
+	out = bpf_map_lookup_elem(&ports, &target);
+	if (!out || out->kind == KIND_NONE)
+		return CAUSE_GENERATION;
+	way = way_to(out, target, at->hook, at->here, d.flags);
+	hop = hop_by(way, s, out, at->hook);
+	cause = check_out(skb, p, &t, out, &hop);
+	if (cause)
+		return cause;
+	if (fix_transport(skb, p, &d, ETH_HLEN + ip_len(p)))
+		return CAUSE_HEADER;
+	if (rewrite(skb, p, &d, &hop)) {
+		count(COUNT_CLAIMED, skb->len);
+		*verdict = drop(skb, REASON_NO_MEMORY);
+		return SETTLED;
+	}
+	touch(slot, d.incarnation, state_of(t.flags));
+	count(d.flags & FLAG_REPLY ? REASON_REPLY : REASON_ESTABLISHED, skb->len);
+	*verdict = send(skb, way, s, out);
+	return SETTLED;
+}
+
+#endif
