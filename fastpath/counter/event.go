@@ -15,13 +15,14 @@ const (
 	Strays                   // frames that did not carry the trunk's punt header
 	Kicks                    // system calls that made frames leave
 	Overruns                 // frames lost before the worker for want of room: it was too slow or stood still
+	Installed                // flows handed over to the kernel, both directions counted as one
 
 	Events // number of events
 )
 
 var eventNames = [Events]string{
 	"received", "transmitted", "recycled", "batches", "waits", "pauses", "expired", "strays",
-	"kicks", "overruns",
+	"kicks", "overruns", "installed",
 }
 
 // String is the word used in metrics and `lace get`.

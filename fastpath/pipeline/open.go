@@ -119,18 +119,19 @@ func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 	if back == nil {
 		back = v.in
 	}
-	pl.flow = decision(frontend, backend, v.out)
-	pl.peer = decision(frontend, backend, back)
+	pl.flow = decision(frontend, backend, back, v.out)
+	pl.peer = decision(frontend, backend, v.out, back)
 	pl.flow.State = conntrack.StateOf(v.packet.Flags)
 	if v.outside() {
 		pl.flow.Flags, pl.peer.Flags = conntrack.FlagOutside, conntrack.FlagOutside
 	}
 }
 
-// decision is one direction of a flow but for what it translates.
-func decision(frontend *table.Frontend, backend *table.Backend, target *table.Port) conntrack.Flow {
+// decision is one direction of a flow, from one port to another, but for what it
+// translates.
+func decision(frontend *table.Frontend, backend *table.Backend, from, target *table.Port) conntrack.Flow {
 	return conntrack.Flow{
-		Frontend: frontend.ID, Backend: backend.ID, Target: target.ID,
+		Frontend: frontend.ID, Backend: backend.ID, In: from.ID, Target: target.ID,
 		Stamp: conntrack.Stamp{
 			Frontend: frontend.Generation, Backend: backend.Generation, Target: target.Generation,
 		},

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/lane"
 	"lace-cni.io/lace/fastpath/nat"
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/reason"
@@ -25,6 +26,7 @@ type Pipeline struct {
 	rand  *rand.Rand
 	ports nat.Ports
 	limit limit
+	lane  *lane.Lane
 
 	visit    visit
 	flow     conntrack.Flow // the direction of the packet in hand
@@ -37,7 +39,7 @@ type Pipeline struct {
 
 // New makes the pipeline of one worker.
 func New(c Config) *Pipeline {
-	pl := &Pipeline{flows: c.Flows, rand: c.Rand}
+	pl := &Pipeline{flows: c.Flows, rand: c.Rand, lane: lane.New(c.Flows)}
 	if pl.rand == nil {
 		pl.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
@@ -77,6 +79,15 @@ func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Pu
 	}
 	trace.verdict(r.Reason)
 	return r
+}
+
+// Settle ends a round of the worker, when what it has received has been sent: flows that
+// waited for that are handed over to the kernel. drained says that the worker has
+// received everything there was. It returns how many flows were handed over since the
+// last call. now as for Process.
+func (pl *Pipeline) Settle(drained bool, now int64) (installed int) {
+	pl.lane.Settle(drained, now)
+	return pl.lane.Installed()
 }
 
 // decide is the order of the steps. A step that settles the packet returns its reason;

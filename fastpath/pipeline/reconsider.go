@@ -53,14 +53,14 @@ func (pl *Pipeline) reopens() bool {
 	return true
 }
 
-// serves reports whether the backend may keep flows of this frontend. When the frontend
-// itself is of another generation, the backend may have left it and live on in another
+// serves reports whether the backend may keep flows of this frontend. When either is of
+// another generation, the backend may have left this frontend and serve on for another
 // Service, so that its own record does not tell.
 func (pl *Pipeline) serves(frontend *table.Frontend, backend *table.Backend) bool {
 	if backend == nil || backend.Serving == 0 {
 		return false
 	}
-	if frontend.Generation == pl.flow.Stamp.Frontend {
+	if stamp := &pl.flow.Stamp; frontend.Generation == stamp.Frontend && backend.Generation == stamp.Backend {
 		return true
 	}
 	s := pl.visit.tables

@@ -84,11 +84,15 @@ func (pl *Pipeline) follow() reason.Reason {
 	return pl.goOn()
 }
 
-// goOn forwards the packet by pl.flow and marks the flow as alive.
+// goOn forwards the packet by pl.flow and marks the flow as alive. The kernel may carry
+// the flow from now on.
 func (pl *Pipeline) goOn() reason.Reason {
 	v, f := &pl.visit, &pl.flow
 	if r := pl.forward(); r != reason.None {
 		return r
+	}
+	if f.Mode == conntrack.ModeGo && v.tables.Settings().Lane != 0 {
+		pl.lane.Offer(f, v.packet.Flags, v.ns)
 	}
 	pl.flows.Touch(f, conntrack.StateOf(v.packet.Flags), v.tick)
 	if f.Flags&conntrack.FlagReply != 0 {

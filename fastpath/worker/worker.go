@@ -118,6 +118,7 @@ func (w *Worker) round(n int) error {
 		w.decide(tables, &w.batch[i], now)
 	}
 	err := w.settle()
+	w.handOver(n < len(w.batch), now)
 	w.walk(tables, now)
 	w.release()
 	w.survey(now)
@@ -184,6 +185,7 @@ func (w *Worker) settle() error {
 // rest does what is due while no frame waits, and sleeps until one does.
 func (w *Worker) rest() error {
 	now := Now()
+	w.handOver(true, now)
 	w.walk(w.take(), now)
 	w.release()
 	w.survey(now)
@@ -197,6 +199,11 @@ func (w *Worker) rest() error {
 		time.Sleep(pause)
 	}
 	return nil
+}
+
+// handOver lets the kernel carry the flows that waited until the port was drained.
+func (w *Worker) handOver(drained bool, now int64) {
+	w.counters.Add(counter.Installed, w.pipeline.Settle(drained, now))
 }
 
 // walk removes expired flows from the part of the table that is due.
