@@ -12,6 +12,9 @@
 //	lock ▶ kernel programs ▶ flow table ▶ trunk ▶ last snapshot ▶ sockets ▶ workers
 //	                                   ▲ new snapshot: watch ▶ check ▶ swap ▶ sync
 //
+// To sync is, in this order: revoke what the lane must not repeat, switch the lane, then
+// ports, sources and claims.
+//
 // A new snapshot that does not pass its checks is refused with a log line and counted;
 // the last good one stays in use. Once a second the kernel side is compared with the
 // tables, so that a replaced device is attached to again.

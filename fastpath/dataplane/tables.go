@@ -20,6 +20,8 @@ import (
 
 // kernel is the part of xdp.Objects that follows the tables.
 type kernel interface {
+	SyncGenerations(*table.Snapshot) error
+	SetLane(on bool) error
 	SyncPorts([]table.Port) error
 	SyncSources([]table.Address) error
 	SyncClaims([]xdp.Claim) error
@@ -101,7 +103,9 @@ func (t *tables) refuse(err error) {
 
 // use puts a snapshot into service. The order keeps every packet under tables that know
 // it: claims that go are gone before the tables that knew them; claims that come, come
-// after the tables that know them.
+// after the tables that know them. What the lane must not repeat any more is revoked
+// right behind the swap, so that whatever it leaves to Go is judged by the new tables, and
+// before a port's number can mean another device.
 func (t *tables) use(ctx context.Context, next *table.Snapshot) {
 	err := t.kernel.TrimClaims(claims(next))
 	old := t.current.Swap(next)
@@ -123,7 +127,9 @@ func (t *tables) reconcile() {
 }
 
 func (t *tables) sync(s *table.Snapshot) error {
-	return errors.Join(t.kernel.SyncPorts(s.Ports()), t.kernel.SyncSources(s.Addresses()), t.kernel.SyncClaims(claims(s)))
+	return errors.Join(
+		t.kernel.SyncGenerations(s), t.kernel.SetLane(s.Settings().Lane != 0),
+		t.kernel.SyncPorts(s.Ports()), t.kernel.SyncSources(s.Addresses()), t.kernel.SyncClaims(claims(s)))
 }
 
 // report logs a failure once, until it is over.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/lane"
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/xdp"
@@ -32,6 +33,17 @@ func (r *recorder) note(what string, n int) error {
 	}
 	r.calls = append(r.calls, fmt.Sprintf("generation %d: %s %d", generation, what, n))
 	return r.fails
+}
+
+func (r *recorder) SyncGenerations(s *table.Snapshot) error {
+	return r.note("generations of", int(s.Generation()))
+}
+
+func (r *recorder) SetLane(on bool) error {
+	if on {
+		return r.note("lane", 1)
+	}
+	return r.note("lane", 0)
 }
 
 func (r *recorder) SyncPorts(p []table.Port) error      { return r.note("ports", len(p)) }
@@ -99,13 +111,19 @@ func TestOrderOfANewSnapshot(t *testing.T) {
 	tb, r := newTables(t, log)
 	write(t, tb.path, vipTables(1, 2))
 	tb.refresh(t.Context())
-	write(t, tb.path, vipTables(2, 1))
+	second := vipTables(2, 1)
+	second.Settings.Lane = 1 - second.Settings.Lane
+	write(t, tb.path, second)
 	tb.refresh(t.Context())
 	tb.refresh(t.Context()) // the same file again: nothing to do
+	first := int(1 - second.Settings.Lane)
 	want := []string{
 		// Claims that go, go while the old tables are in use; those that come, come last.
-		"generation 0: trim claims to 2", "generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2",
-		"generation 1: trim claims to 1", "generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1",
+		// The lane is told what is void as soon as Go knows better, and before ports change.
+		"generation 0: trim claims to 2", "generation 1: generations of 1", fmt.Sprint("generation 1: lane ", first),
+		"generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2",
+		"generation 1: trim claims to 1", "generation 2: generations of 2", fmt.Sprint("generation 2: lane ", 1-first),
+		"generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1",
 	}
 	if diff := cmp.Diff(want, r.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -192,5 +210,13 @@ func TestAKernelThatRefusesIsAskedAgainAndSpokenOfOnce(t *testing.T) {
 	}
 	if got := tb.current.Load().Generation(); got != 1 {
 		t.Errorf("generation %d, want 1 in use all the while", got)
+	}
+}
+
+// TestIDsOfTheLane: Go hands over what the kernel has room for, and no more.
+func TestIDsOfTheLane(t *testing.T) {
+	if lane.FrontendIDs != xdp.FrontendIDs || lane.BackendIDs != xdp.BackendIDs {
+		t.Errorf("the lane takes ids below %d and %d, the kernel has room for %d and %d",
+			lane.FrontendIDs, lane.BackendIDs, xdp.FrontendIDs, xdp.BackendIDs)
 	}
 }
