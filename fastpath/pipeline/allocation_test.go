@@ -36,7 +36,7 @@ func TestNoAllocation(t *testing.T) {
 		for _, family := range []int{4, 6} {
 			t.Run(c.sentence, func(t *testing.T) {
 				w := newWorld(t, family, c.protocol)
-				w.contents.Settings.AnswersPerSecond = 1 << 30
+				w.contents.Settings.AnswersPerSecond, w.contents.Settings.Lane = 1<<30, 1
 				c.given(w)
 				src, dst := w.endpoint(c.src).String(), w.endpoint(c.dst).String()
 				f := frame.UDP(src, dst, "payload")

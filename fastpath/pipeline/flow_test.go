@@ -132,6 +132,24 @@ func TestRepick(t *testing.T) {
 			steps:    steps(connected, after(func(w *world) { w.serve("vip", "other:8080"); bumped("vip")(w) }, again), onward),
 		},
 		{
+			sentence: "so is one to a backend whose own record shows that it left some Service",
+			over:     onlyUDP,
+			given:    func(w *world) { w.serve("vip", "web:8080"); w.serve("vip2", "web:8080") },
+			steps: steps(connected, after(func(w *world) {
+				w.backend("web:8080").Generation++
+				w.serve("vip", "other:8080")
+			}, again), onward),
+		},
+		{
+			sentence: "UDP stays with a backend that left another Service",
+			over:     onlyUDP,
+			given:    func(w *world) { w.serve("vip", "web:8080"); w.serve("vip2", "web:8080") },
+			steps: steps(connected, after(func(w *world) {
+				w.backend("web:8080").Generation++
+				w.serve("vip2", "other:8080")
+			}, speaks), answers, speaks),
+		},
+		{
 			sentence: "a late UDP reply of the former backend is not Lace's any more",
 			over:     onlyUDP,
 			given:    serving("vip", "web:8080"),

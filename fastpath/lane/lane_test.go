@@ -1,0 +1,257 @@
+package lane
+
+import (
+	"net/netip"
+	"testing"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/packet"
+)
+
+const (
+	synAck = packet.FlagSYN | packet.FlagACK
+	ack    = packet.FlagACK
+	fin    = packet.FlagFIN | packet.FlagACK
+	rst    = packet.FlagRST | packet.FlagACK
+
+	start    = int64(1e12)
+	nextTick = int64(1) << conntrack.TickShift
+)
+
+// node is a flow table and the lane of one worker.
+type node struct {
+	t     testing.TB
+	flows *conntrack.Table
+	lane  *Lane
+	now   int64
+}
+
+func newNode(t testing.TB) *node {
+	flows, err := conntrack.New(1 << 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &node{t: t, flows: flows, lane: New(flows), now: start}
+}
+
+// flow is one that Go has registered.
+type flow struct {
+	protocol          uint8
+	port              uint16 // of the client
+	frontend, backend uint32
+}
+
+func addr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+
+func (f flow) tuple(reply bool) conntrack.Tuple {
+	client, vip, backend := addr("10.244.1.2"), addr("10.96.0.10"), addr("10.244.1.3")
+	if reply {
+		return conntrack.Tuple{Src: backend, Dst: client, SrcPort: 8080, DstPort: f.port, Protocol: f.protocol}
+	}
+	return conntrack.Tuple{Src: client, Dst: vip, SrcPort: f.port, DstPort: 80, Protocol: f.protocol}
+}
+
+func (n *node) register(f flow) {
+	n.t.Helper()
+	fwd, rev := conntrack.Flow{Tuple: f.tuple(false)}, conntrack.Flow{Tuple: f.tuple(true)}
+	fwd.Rewrite = conntrack.Rewrite{Src: fwd.Src, Dst: rev.Src, SrcPort: f.port, DstPort: 8080}
+	rev.Rewrite = conntrack.Rewrite{Src: fwd.Dst, Dst: fwd.Src, SrcPort: 80, DstPort: f.port}
+	fwd.Frontend, fwd.Backend, rev.Frontend, rev.Backend = f.frontend, f.backend, f.frontend, f.backend
+	if r := n.flows.Insert(&fwd, &rev, conntrack.Tick(n.now)); r != conntrack.Inserted {
+		n.t.Fatalf("not registered: %v", r)
+	}
+}
+
+func (n *node) find(f flow, reply bool) (out conntrack.Flow) {
+	n.t.Helper()
+	tuple := f.tuple(reply)
+	if !n.flows.Lookup(&tuple, &out) {
+		n.t.Fatal("the flow is gone")
+	}
+	return out
+}
+
+// meet is a packet of the flow that Go forwards.
+func (n *node) meet(f flow, reply bool, flags uint8) {
+	n.t.Helper()
+	found := n.find(f, reply)
+	n.lane.Offer(&found, flags, n.now)
+	n.flows.Touch(&found, conntrack.StateOf(flags), conntrack.Tick(n.now))
+}
+
+// mode is that of both directions, which must not differ.
+func (n *node) mode(f flow) conntrack.Mode {
+	n.t.Helper()
+	fwd, rev := n.find(f, false), n.find(f, true)
+	if fwd.Mode != rev.Mode {
+		n.t.Errorf("there in mode %d, back in mode %d", fwd.Mode, rev.Mode)
+	}
+	return fwd.Mode
+}
+
+func TestWhenAFlowIsHandedOver(t *testing.T) {
+	tcp := flow{packet.ProtocolTCP, 4000, 1, 1}
+	udp := flow{packet.ProtocolUDP, 4000, 1, 1}
+	sctp := flow{packet.ProtocolSCTP, 4000, 1, 1}
+	there := func(flags uint8) func(*node, flow) { return func(n *node, f flow) { n.meet(f, false, flags) } }
+	back := func(flags uint8) func(*node, flow) { return func(n *node, f flow) { n.meet(f, true, flags) } }
+	waits := func(d int64) func(*node, flow) { return func(n *node, _ flow) { n.now += d } }
+	cases := []struct {
+		sentence  string
+		flow      flow
+		does      []func(*node, flow)
+		now, then conntrack.Mode // before and after the ring is drained
+	}{
+		{"TCP with the SYN-ACK, before anything can overtake it", tcp, list(back(synAck)), conntrack.ModeLane, conntrack.ModeLane},
+		{"TCP not with a SYN sent again", tcp, list(there(packet.FlagSYN)), conntrack.ModeGo, conntrack.ModeGo},
+		{"TCP not for what the client says, who may not have been answered", tcp, list(there(ack), waits(nextTick), there(ack)), conntrack.ModeGo, conntrack.ModeGo},
+		{"TCP that is under way, once nothing of it is in the ring", tcp, list(back(ack)), conntrack.ModeGo, conntrack.ModeLane},
+		{"TCP not when it is refused", tcp, list(back(rst)), conntrack.ModeGo, conntrack.ModeGo},
+		{"TCP not when it ends", tcp, list(back(fin)), conntrack.ModeGo, conntrack.ModeGo},
+		{"UDP not with its first packets", udp, list(there(0), there(0)), conntrack.ModeGo, conntrack.ModeGo},
+		{"UDP after an answer, once nothing of it is in the ring", udp, list(there(0), back(0)), conntrack.ModeGo, conntrack.ModeLane},
+		{"UDP without an answer when the client goes on in a later tick", udp, list(there(0), waits(nextTick), there(0)), conntrack.ModeGo, conntrack.ModeLane},
+		{"SCTP never", sctp, list(there(0), back(0), waits(nextTick), there(0), back(0)), conntrack.ModeGo, conntrack.ModeGo},
+		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, list(back(synAck)), conntrack.ModeLane, conntrack.ModeLane},
+		{"never one with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, list(back(synAck), back(ack)), conntrack.ModeGo, conntrack.ModeGo},
+		{"a backend with the last id that the kernel has room for", flow{packet.ProtocolUDP, 4000, 1, BackendIDs - 1}, list(back(0)), conntrack.ModeGo, conntrack.ModeLane},
+		{"never one with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, list(back(0)), conntrack.ModeGo, conntrack.ModeGo},
+	}
+	for _, c := range cases {
+		t.Run(c.sentence, func(t *testing.T) {
+			n := newNode(t)
+			n.register(c.flow)
+			for _, do := range c.does {
+				do(n, c.flow)
+			}
+			if got := n.mode(c.flow); got != c.now {
+				t.Errorf("mode %d at once, want %d", got, c.now)
+			}
+			n.lane.Settle(false, n.now)
+			if got := n.mode(c.flow); got != c.now {
+				t.Errorf("mode %d while frames wait in the ring, want %d", got, c.now)
+			}
+			n.lane.Settle(true, n.now)
+			if got := n.mode(c.flow); got != c.then {
+				t.Errorf("mode %d when the ring is empty, want %d", got, c.then)
+			}
+			want := 0
+			if c.then == conntrack.ModeLane {
+				want = 1
+			}
+			if got := n.lane.Installed(); got != want {
+				t.Errorf("%d flows counted, want %d", got, want)
+			}
+		})
+	}
+}
+
+func list(all ...func(*node, flow)) []func(*node, flow) { return all }
+
+// A flow that both directions offer is handed over, and counted, once.
+func TestBothDirectionsWaitInOnePlace(t *testing.T) {
+	n, f := newNode(t), flow{packet.ProtocolUDP, 4000, 1, 1}
+	n.register(f)
+	n.now += nextTick
+	n.meet(f, false, 0)
+	n.meet(f, true, 0)
+	n.meet(f, true, 0)
+	n.lane.Settle(true, n.now)
+	if got := n.lane.Installed(); got != 1 {
+		t.Errorf("%d flows counted, want 1", got)
+	}
+}
+
+// However many flows are answered in one round, all are in the lane after some more.
+func TestMoreFlowsThanPlaces(t *testing.T) {
+	const many = 20 * places
+	n := newNode(t)
+	var all []flow
+	for i := range many {
+		all = append(all, flow{packet.ProtocolUDP, uint16(1000 + i), 1, 1})
+		n.register(all[i])
+	}
+	left := many
+	for round := 0; left > 0 && round < many; round++ {
+		before := left
+		for _, f := range all {
+			n.meet(f, true, 0)
+		}
+		n.lane.Settle(true, n.now)
+		left = 0
+		for _, f := range all {
+			if n.mode(f) == conntrack.ModeGo {
+				left++
+			}
+		}
+		if left == before {
+			t.Fatalf("round %d handed over none of %d flows that wait", round, left)
+		}
+	}
+	if got := n.lane.Installed(); got != many {
+		t.Errorf("%d flows counted, want %d", got, many)
+	}
+}
+
+// A worker that never empties its ring hands over all the same: it needs it most.
+func TestAnOverrunWorkerHandsOver(t *testing.T) {
+	n, f := newNode(t), flow{packet.ProtocolUDP, 4000, 1, 1}
+	n.register(f)
+	n.meet(f, true, 0)
+	n.lane.Settle(false, n.now+patience-1)
+	if got := n.mode(f); got != conntrack.ModeGo {
+		t.Errorf("mode %d before the patience is over, want Go", got)
+	}
+	n.lane.Settle(false, n.now+patience)
+	if got := n.mode(f); got != conntrack.ModeLane {
+		t.Errorf("mode %d after it, want the lane", got)
+	}
+}
+
+// What became of a flow while it waited is respected.
+func TestAFlowThatEndsWhileItWaits(t *testing.T) {
+	n, f := newNode(t), flow{packet.ProtocolUDP, 4000, 1, 1}
+	n.register(f)
+	n.meet(f, true, 0)
+	old := n.find(f, false)
+	n.flows.Delete(&old)
+	n.register(f) // the same tuples, perhaps in the same slots
+	n.lane.Settle(true, n.now)
+	if got := n.mode(f); got != conntrack.ModeGo {
+		t.Errorf("a new flow is in mode %d for what its predecessor did", got)
+	}
+	if got := n.lane.Installed(); got != 0 {
+		t.Errorf("%d flows counted, want none", got)
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	n, f := newNode(t), flow{packet.ProtocolUDP, 4000, 1, 1}
+	n.register(f)
+	if got := testing.AllocsPerRun(100, func() {
+		n.meet(f, true, 0)
+		n.lane.Settle(true, n.now)
+	}); got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
+// BenchmarkOffer is what a packet costs whose flow is installed, is not to be, or waits.
+func BenchmarkOffer(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		protocol uint8
+		mode     conntrack.Mode
+	}{{"installed", packet.ProtocolUDP, conntrack.ModeLane}, {"never", packet.ProtocolSCTP, conntrack.ModeGo}, {"waits", packet.ProtocolUDP, conntrack.ModeGo}} {
+		b.Run(c.name, func(b *testing.B) {
+			n, f := newNode(b), flow{c.protocol, 4000, 1, 1}
+			n.register(f)
+			found := n.find(f, true)
+			found.Mode = c.mode
+			for b.Loop() {
+				n.lane.Offer(&found, 0, n.now)
+				n.lane.taken = 0
+			}
+		})
+	}
+}

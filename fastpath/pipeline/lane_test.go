@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
+)
+
+// laneOn lets flows of vip run in the lane.
+func laneOn(backends ...string) func(*world) {
+	return func(w *world) {
+		w.contents.Settings.Lane = 1
+		w.serve("vip", backends...)
+	}
+}
+
+// drained ends the worker's round.
+func drained(w *world) { w.pipeline.Settle(true, int64(w.clock)) }
+
+// flowOf is the flow that a packet, written like a step's, belongs to.
+func (w *world) flowOf(sends string) (f conntrack.Flow) {
+	w.t.Helper()
+	var from, to string
+	if _, err := fmt.Sscanf(sends, "%s > %s", &from, &to); err != nil {
+		w.t.Fatalf("%q: %v", sends, err)
+	}
+	src, dst := w.endpoint(from), w.endpoint(to)
+	t := conntrack.Tuple{
+		Src: packet.AddrFrom(src.Addr()), Dst: packet.AddrFrom(dst.Addr()),
+		SrcPort: src.Port(), DstPort: dst.Port(), Protocol: w.protocol,
+	}
+	if !w.flows.Lookup(&t, &f) {
+		w.t.Fatalf("no flow has %s", sends)
+	}
+	return f
+}
+
+// moves checks who moves the packets of the usual flow to a backend, in both directions.
+func moves(want conntrack.Mode, backend string) step {
+	return step{then: func(w *world) {
+		w.t.Helper()
+		for _, sends := range []string{"client:4000 > vip:80", backend + " > client:4000"} {
+			if got := w.flowOf(sends).Mode; got != want {
+				w.t.Errorf("%s is in mode %d, want %d", sends, got, want)
+			}
+		}
+	}}
+}
+
+// TestHandingOver: from when on the kernel carries a flow.
+func TestHandingOver(t *testing.T) {
+	wait := step{then: drained}
+	again := toOther(opens, reason.Repicked)
+	play(t, []scenario{
+		{
+			sentence: "a connection is handed over with its SYN-ACK",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps:    steps(opens, moves(conntrack.ModeGo, "web:8080"), accepts, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a datagram flow is handed over after an answer, when the worker has nothing to do",
+			over:     onlyUDP,
+			given:    laneOn("web:8080"),
+			steps: steps(opens, wait, moves(conntrack.ModeGo, "web:8080"), answers, moves(conntrack.ModeGo, "web:8080"),
+				wait, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "nothing is handed over while the lane is off",
+			given:    serving("vip", "web:8080"),
+			steps:    steps(connected, answers, wait, moves(conntrack.ModeGo, "web:8080")),
+		},
+		{
+			sentence: "a connection from before the lane was switched on is handed over when it goes on",
+			over:     onlyTCP,
+			given:    serving("vip", "web:8080"),
+			steps: steps(connected, after(laneOn("web:8080"), speaks), wait, moves(conntrack.ModeGo, "web:8080"),
+				answers, wait, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "SCTP stays",
+			over:     onlySCTP,
+			given:    laneOn("web:8080"),
+			steps:    steps(opens, answers, speaks, answers, wait, moves(conntrack.ModeGo, "web:8080")),
+		},
+		{
+			sentence: "a flow that was looked at again stays handed over",
+			given:    laneOn("web:8080"),
+			steps: steps(connected, answers, wait, after(bumped("vip"), speaks), moves(conntrack.ModeLane, "web:8080"),
+				answers, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a datagram flow that gets another backend begins anew with Go",
+			over:     onlyUDP,
+			given:    laneOn("web:8080"),
+			steps: steps(connected, answers, wait, after(removed("web:8080", "other:8080"), again), wait, moves(conntrack.ModeGo, "other:8080"),
+				step{sends: "other:8080 > client:4000", is: reason.Reply, becomes: "vip:80 > client:4000", via: "direct client", ttl: -1},
+				wait, moves(conntrack.ModeLane, "other:8080")),
+		},
+		{
+			sentence: "a connection that is opened again begins anew with Go",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps:    steps(connected, finishes, ends, after(later(time.Second), opens), moves(conntrack.ModeGo, "web:8080"), accepts, moves(conntrack.ModeLane, "web:8080")),
+		},
+	})
+}
+
+// TestPortsOfEntry: every direction knows on which port its packets come in, which is
+// where the other one leaves.
+func TestPortsOfEntry(t *testing.T) {
+	for _, c := range []struct{ sentence, client, backend, in, out string }{
+		{"pod to pod", "client:4000", "web:8080", "client", "web"},
+		{"pod to itself", "client:4000", "client:8080", "client", "client"},
+		{"pod to another node", "client:4000", "remote:8080", "client", "wire"},
+		{"pod to the node's own stack", "client:4000", "node:8080", "client", "node"},
+		{"the node to a pod", "node:4000", "web:8080", "node", "web"},
+		{"the node to itself", "node:4000", "node:8080", "node", "node"},
+		{"the node to another node", "node:4000", "remote:8080", "node", "wire"},
+		{"outside to a pod", "outside:4000", "web:8080", "wire", "web"},
+		{"outside to another node", "outside:4000", "remote:8080", "wire", "wire"},
+	} {
+		for _, protocol := range []uint8{packet.ProtocolTCP, packet.ProtocolUDP} {
+			for _, family := range []int{4, 6} {
+				t.Run(fmt.Sprintf("%s/%sv%d", c.sentence, protocolName(protocol), family), func(t *testing.T) {
+					w := newWorld(t, family, protocol)
+					w.serve("vip", c.backend)
+					if r := w.send(&step{sends: c.client + " > vip:80", flags: syn}); r.Reason != reason.NewFlow {
+						t.Fatal(r.Reason)
+					}
+					fwd := w.flowOf(c.client + " > vip:80")
+					var rev conntrack.Flow
+					if !w.flows.Peer(&fwd, &rev) {
+						t.Fatal("the flow has one direction")
+					}
+					for _, f := range []struct {
+						name      string
+						flow      *conntrack.Flow
+						from, out string
+					}{{"there", &fwd, c.in, c.out}, {"back", &rev, c.out, c.in}} {
+						if f.flow.In != portIDs[f.from] || f.flow.Target != portIDs[f.out] {
+							t.Errorf("%s: from port %d to port %d, want from %s to %s", f.name, f.flow.In, f.flow.Target, f.from, f.out)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A backend that moved behind another port takes the port of entry of its answers along.
+func TestAMovedTargetMovesThePortOfEntry(t *testing.T) {
+	w := newWorld(t, 4, packet.ProtocolUDP)
+	w.serve("vip", "web:8080")
+	w.send(&step{sends: "client:4000 > vip:80"})
+	w.moveTo("web", "other")
+	w.port("web", func(p *table.Port) { p.Generation++ })
+	w.send(&step{sends: "client:4000 > vip:80"})
+	if f := w.flowOf("client:4000 > vip:80"); f.Target != portIDs["other"] {
+		t.Errorf("the target is port %d, want that of other", f.Target)
+	}
+	if f := w.flowOf("web:8080 > client:4000"); f.In != portIDs["other"] {
+		t.Errorf("answers come in on port %d, want that of other", f.In)
+	}
+}
