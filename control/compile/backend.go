@@ -12,7 +12,8 @@ type backend struct {
 
 	id         uint32 // as published; 0: not published
 	generation uint16
-	served     bool // as published
+	bumped     uint64 // the snapshot that gave it this generation; 0: one of an earlier run
+	served     bool   // as published
 	dirty      bool
 }
 
@@ -60,9 +61,9 @@ func (c *Compiler) settleBackend(b *backend, snapshot uint64) {
 	switch wanted := b.refs > 0 && !c.excluded.backend(b); {
 	case wanted && b.id == 0:
 		b.id = c.backendIDs.take(b)
-		b.generation = stamp(snapshot, b.generation)
+		b.bump(snapshot)
 	case wanted && serving != b.served:
-		b.generation = stamp(snapshot, b.generation)
+		b.bump(snapshot)
 	case !wanted && b.id != 0:
 		c.backendIDs.put(b.id)
 		b.id = 0
@@ -70,6 +71,13 @@ func (c *Compiler) settleBackend(b *backend, snapshot uint64) {
 	b.served = serving
 	if b.refs == 0 {
 		delete(c.backends, b.key)
+	}
+}
+
+// bump gives the backend another generation, once in each snapshot.
+func (b *backend) bump(snapshot uint64) {
+	if b.bumped != snapshot {
+		b.generation, b.bumped = stamp(snapshot, b.generation), snapshot
 	}
 }
 

@@ -7,11 +7,12 @@
 //     snapshot, over a restart too, since a Compiler begins with the last snapshot. An id
 //     whose key is gone rests before it is given away again.
 //   - A generation changes when flows decided under the one before must be looked at
-//     again: a backend that stops or resumes serving; a frontend that passes to another
-//     Service, or is left by a backend that goes on serving elsewhere; a port that comes
-//     to mean another device or next hop, or ceases to lead where it led. The new
-//     generation is taken from the number of the snapshot, so that it differs from
-//     whatever an earlier holder of the id was given.
+//     again: a backend that stops or resumes serving, or leaves one frontend and goes on
+//     serving others; a frontend that passes to another Service; a port that comes to
+//     mean another device or next hop, or ceases to lead where it led. So the change of
+//     one endpoint concerns the flows of that endpoint alone. The new generation is taken
+//     from the number of the snapshot, so that it differs from whatever an earlier holder
+//     of the id was given.
 //
 // A snapshot is a function of what was set and of the snapshot before: not of the order
 // in which Services were set, nor of what they were in between. Only Services that were

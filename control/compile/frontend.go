@@ -89,7 +89,9 @@ func (c *Compiler) touchFrontend(f *frontend) {
 }
 
 // settleFrontend brings what is published in line with what is wanted. Backends must be
-// settled before.
+// settled before; those that have left the frontend and serve on for others get another
+// generation here, for their own record does not show it otherwise. Flows to the other
+// backends of the frontend are not disturbed by that.
 func (c *Compiler) settleFrontend(f *frontend, snapshot uint64) {
 	f.dirty = false
 	holder := c.holder(f)
@@ -107,8 +109,12 @@ func (c *Compiler) settleFrontend(f *frontend, snapshot uint64) {
 	case f.id == 0:
 		f.id = c.frontendIDs.take(f)
 		f.generation = stamp(snapshot, f.generation)
-	case f.owner != owner{} && f.owner != holder.service.owner, left(f.keep, holder.set.keep):
+	case f.owner != owner{} && f.owner != holder.service.owner:
 		f.generation = stamp(snapshot, f.generation)
+	default:
+		for _, b := range left(f.keep, holder.set.keep) {
+			b.bump(snapshot)
+		}
 	}
 	f.owner, f.keep = holder.service.owner, holder.set.keep
 }
@@ -123,16 +129,16 @@ func (c *Compiler) holder(f *frontend) *claim {
 	return nil
 }
 
-// left reports whether some backend of before is not among those of now and serves on
-// nevertheless, for another Service: its own generation then does not tell its flows.
-func left(before, now []*backend) bool {
+// left are the backends of before that are not among those of now and serve on
+// nevertheless, for another Service.
+func left(before, now []*backend) (out []*backend) {
 	for _, b := range before {
 		for len(now) > 0 && now[0].compare(&b.key) < 0 {
 			now = now[1:]
 		}
 		if (len(now) == 0 || now[0] != b) && b.id != 0 && b.served {
-			return true
+			out = append(out, b)
 		}
 	}
-	return false
+	return out
 }

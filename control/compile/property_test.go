@@ -28,6 +28,8 @@ type world struct {
 	last       *table.Snapshot
 	owners     map[string]string // of the frontends now, and at the last snapshot
 	lastOwners map[string]string
+	keeps      map[string][]string // backends that may keep flows of a frontend, now and then
+	lastKeeps  map[string][]string
 	meanings   map[identity]string // of backends and frontends, ever
 	restarted  bool                // since the last snapshot
 }
@@ -154,7 +156,7 @@ func (w *world) publish() {
 	diff(w.t, "tables against the slow model", w.model(), described(s))
 	w.compareWithFull(s)
 	w.checkIdentities(s)
-	w.last, w.lastOwners, w.restarted = s, w.owners, false
+	w.last, w.lastOwners, w.lastKeeps, w.restarted = s, w.owners, w.keeps, false
 }
 
 // compareWithFull sets everything anew in a random order, from the ids of s.
@@ -180,6 +182,15 @@ func (w *world) restart() {
 	w.compiler = compile.New(w.last)
 	w.setAll(w.compiler)
 	w.restarted = true
+	// The file tells of those that were offered only.
+	w.lastKeeps = map[string][]string{}
+	for _, f := range w.last.Frontends() {
+		k := fmt.Sprint(f.Addr, f.Port, f.Protocol)
+		for _, id := range w.last.Set(f.Inside) {
+			b := w.last.Backend(id)
+			w.lastKeeps[k] = append(w.lastKeeps[k], fmt.Sprint(b.Addr, b.Port, b.Protocol))
+		}
+	}
 }
 
 // view is a snapshot without ids and generations.
@@ -217,7 +228,7 @@ func described(s *table.Snapshot) view {
 // model derives the same from what is declared, with no thought of cost.
 func (w *world) model() view {
 	v := view{Frontends: map[string]string{}, Backends: map[string]string{}, Settings: w.settings}
-	w.owners = map[string]string{}
+	w.owners, w.keeps = map[string]string{}, map[string][]string{}
 	all := slices.SortedFunc(maps.Values(w.services), func(a, b *model.Service) int {
 		if c := a.Created.Compare(b.Created); c != 0 {
 			return c
@@ -269,6 +280,11 @@ func (w *world) modelFrontend(v *view, s *model.Service, f model.Frontend, choic
 		text += " " + e.Addr.String()
 	}
 	v.Frontends[k], w.owners[k] = text, s.Name.String()+s.UID
+	for _, e := range choice.Endpoints {
+		if e.Ready || e.Serving {
+			w.keeps[k] = append(w.keeps[k], fmt.Sprint(e.Addr, e.Port, uint8(f.Protocol)))
+		}
+	}
 }
 
 // checkIdentities holds ids and generations to their promises.
@@ -282,8 +298,9 @@ func (w *world) checkIdentities(s *table.Snapshot) {
 	for _, b := range s.Backends() {
 		k := fmt.Sprint(b.Addr, b.Port, b.Protocol)
 		was, known := before[k]
-		if known && (was.ID != b.ID || (was.Generation != b.Generation) != (was.Serving != b.Serving)) {
-			w.t.Errorf("backend %s went from %+v to %+v: the id stays, and the generation changes with serving", k, was, b)
+		left := b.Serving == 1 && w.left(s, k)
+		if known && (was.ID != b.ID || (was.Generation != b.Generation) != (was.Serving != b.Serving || left)) {
+			w.t.Errorf("backend %s went from %+v to %+v, left a frontend: %v; the id stays, and the generation changes with serving and with that", k, was, b, left)
 		}
 		w.mean(identity{b.ID, b.Generation}, "backend "+k)
 	}
@@ -300,19 +317,22 @@ func (w *world) checkIdentities(s *table.Snapshot) {
 		if was.ID != f.ID {
 			w.t.Errorf("frontend %s went from id %d to %d", k, was.ID, f.ID)
 		}
-		if !w.restarted && w.owners[k] != w.lastOwners[k] && was.Generation == f.Generation {
-			w.t.Errorf("frontend %s passed from %s to %s under one generation", k, w.lastOwners[k], w.owners[k])
-		}
-		if w.owners[k] == w.lastOwners[k] && was.Generation != f.Generation && !w.deserted(s, &f) {
-			w.t.Errorf("frontend %s of %s changed its generation, and no backend left it", k, w.owners[k])
+		if passed := w.passed(k); (was.Generation != f.Generation) != passed {
+			w.t.Errorf("frontend %s went from %+v to %+v; to another Service: %v, and its generation changes with that alone", k, was, f, passed)
 		}
 	}
 }
 
-// deserted says whether some backend that was offered is offered no more, but serves on.
-func (w *world) deserted(s *table.Snapshot, now *table.Frontend) bool {
-	for _, b := range w.last.Backends() {
-		if n := s.Backend(b.ID); n != nil && n.Serving == 1 && b.Protocol == now.Protocol && !slices.Contains(s.Set(now.Inside), b.ID) {
+// passed says whether a frontend has another Service, as far as the Compiler can know.
+func (w *world) passed(frontend string) bool {
+	return !w.restarted && w.owners[frontend] != w.lastOwners[frontend]
+}
+
+// left says whether a backend might keep flows of some frontend and may not any more.
+func (w *world) left(s *table.Snapshot, backend string) bool {
+	for _, f := range s.Frontends() {
+		k := fmt.Sprint(f.Addr, f.Port, f.Protocol)
+		if !w.passed(k) && slices.Contains(w.lastKeeps[k], backend) && !slices.Contains(w.keeps[k], backend) {
 			return true
 		}
 	}

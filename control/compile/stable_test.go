@@ -89,14 +89,35 @@ func TestBackendOfTwoServices(t *testing.T) {
 	snapshot(t, c, 2)
 	c.SetService(service(t, "a", "10.96.0.1", ""))
 	s = snapshot(t, c, 3)
-	if got := backendIdentity(t, s, "10.244.1.1"); got != before {
-		t.Errorf("backend that serves on for b changed from %v to %v", before, got)
+	after := backendIdentity(t, s, "10.244.1.1")
+	if after.id != before.id || after.generation == before.generation {
+		t.Errorf("the backend left a, serves on for b, and went from %v to %v: flows of a cannot tell", before, after)
 	}
-	if got := frontendIdentity(t, s, "10.96.0.1"); got.id != fa.id || got.generation == fa.generation {
-		t.Errorf("a was left by a backend that serves on elsewhere, and went from %v to %v: its flows cannot tell", fa, got)
+	if got := frontendIdentity(t, s, "10.96.0.1"); got != fa {
+		t.Errorf("a, which one backend left, went from %v to %v: flows to its other backends are disturbed", fa, got)
 	}
 	if got := frontendIdentity(t, s, "10.96.0.2"); got != fb {
 		t.Errorf("b, which nothing left, went from %v to %v", fb, got)
+	}
+	if got := backendIdentity(t, snapshot(t, c, 4), "10.244.1.1"); got != after {
+		t.Errorf("the backend changed from %v to %v with a snapshot in which nothing happened", after, got)
+	}
+}
+
+// TestBackendLeavesSeveralServices: it leaves two and takes one generation; when it stops
+// serving in one Service and leaves another at once, that is one generation, too.
+func TestBackendLeavesSeveralServices(t *testing.T) {
+	c := compile.New(nil)
+	const here = "10.244.1.1:80"
+	for name, vip := range map[string]string{"a": "10.96.0.1", "b": "10.96.0.2", "c": "10.96.0.3"} {
+		c.SetService(service(t, name, vip, here))
+	}
+	before := backendIdentity(t, snapshot(t, c, 1), "10.244.1.1")
+	c.SetService(service(t, "a", "10.96.0.1", ""))
+	c.SetService(service(t, "b", "10.96.0.2", here+",down"))
+	after := backendIdentity(t, snapshot(t, c, 2), "10.244.1.1")
+	if want := (identity{before.id, 2}); after != want {
+		t.Errorf("from %v to %v, want %v: the generation of the snapshot", before, after, want)
 	}
 }
 

@@ -37,7 +37,7 @@ type Frontend struct {
 	Network    packet.NetworkID
 	Addr       packet.Addr
 	Port       uint16
-	Generation uint16 // bumped when flows decided before must be looked at again
+	Generation uint16 // bumped when all flows decided before must be looked at again
 	Protocol   uint8
 	Flags      FrontendFlags
 	_          [2]byte
@@ -68,7 +68,7 @@ type Backend struct {
 	Network    packet.NetworkID
 	Addr       packet.Addr
 	Port       uint16
-	Generation uint16 // bumped when it stops or resumes serving
+	Generation uint16 // bumped when it stops or resumes serving, or leaves a frontend and serves others
 	Protocol   uint8
 	Serving    uint8 // 1: may keep flows (ready, or terminating and serving)
 	_          [6]byte
