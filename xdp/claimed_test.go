@@ -191,7 +191,6 @@ func TestEgress(t *testing.T) {
 func TestMark(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
 	n.insertFlows(t)
-	const skipOnce = 0x1ace0001
 	vip := from("10.1.0.2", "10.96.0.1", 6, tcp(2000, 80))
 	reply := from("10.1.0.1", "10.1.0.2", 6, tcp(8080, 2000))
 	for does, c := range map[string]struct {

@@ -14,7 +14,6 @@ import (
 // port that it names.
 func TestInject(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
-	const skipOnce = 0x1ace0001
 	payload := from("10.1.0.3", "10.1.0.2", 6, tcp(80, 1000))
 	inject := func(how packet.Inject, port uint16) []byte {
 		f := append([]byte{}, payload...)
@@ -58,6 +57,15 @@ func TestInject(t *testing.T) {
 			check(t, n.run(t, n.o.bpf.FromGo, c.frame, skb{Ifindex: 1}), c.want)
 		})
 	}
+}
+
+// TestMarkedOnLace0: what the lane sends up the node's own stack passes where frames from Go
+// are expected, and the mark is gone afterwards.
+func TestMarkedOnLace0(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	frame := from("10.96.0.1", "10.1.0.1", 6, tcp(80, 1000))
+	check(t, n.run(t, n.o.bpf.FromGo, frame, skb{Ifindex: 1, Mark: skipOnce}), outcome{next, frame, 0, map[string]Count{}})
+	check(t, n.run(t, n.o.bpf.FromGo, frame, skb{Ifindex: 1, Mark: skipOnce + 1}), outcome{dropped, frame, skipOnce + 1, once(frame, reason.ForeignFrame.String())})
 }
 
 // TestToGo: on lace1 only what a claim program sent goes on, and only to a socket.

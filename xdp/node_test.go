@@ -48,10 +48,10 @@ const (
 //	10.96.0.1 fd96::1   a VIP; 10.96.0.2 port 53/UDP is claimed narrowly
 //	10.96.7.7           a VIP of network 7
 type node struct {
-	o                         *Objects
-	flows                     *conntrack.Table
-	pod, other, uplink, seven int   // interface indexes
-	cause                     Cause // of the last run
+	o                                 *Objects
+	flows                             *conntrack.Table
+	pod, other, uplink, seven, second int   // interface indexes
+	cause                             Cause // of the last run
 }
 
 var (
