@@ -32,5 +32,6 @@ type Node interface {
 type FlowTable interface {
 	Range(visit func(*conntrack.Flow) bool)
 	Peer(f, out *conntrack.Flow) bool
+	Counts() conntrack.Counts
 	Close() error
 }

@@ -89,6 +89,7 @@ func (s *Server) routes() http.Handler {
 	answer(mux, api.PathBackends, s.backends)
 	answer(mux, api.PathFlows, s.flows)
 	answer(mux, api.PathDrops, s.drops)
+	answer(mux, api.PathLane, s.lane)
 	answer(mux, api.PathPorts, s.ports)
 	answer(mux, api.PathProblems, s.problems)
 	answer(mux, api.PathExplain, s.explain)

@@ -76,6 +76,7 @@ func actions(r *Reading, show func(action string, c xdp.Count)) {
 	show("passed", r.Kernel.Reasons[reason.NotClaimed])
 	show("claimed", r.Kernel.Claimed)
 	show("punted", r.Kernel.Punted)
+	show("lane", r.Kernel.Hits())
 	show("injected", r.Kernel.Injected)
 	show("dropped", dropped)
 }
@@ -86,6 +87,27 @@ func kernelPackets(r *Reading, to send) {
 
 func kernelBytes(r *Reading, to send) {
 	actions(r, func(action string, c xdp.Count) { to(float64(c.Bytes), action) })
+}
+
+func lanePackets(r *Reading, to send) {
+	if r.Kernel != nil {
+		to(float64(r.Kernel.Hits().Packets))
+	}
+}
+
+func laneBytes(r *Reading, to send) {
+	if r.Kernel != nil {
+		to(float64(r.Kernel.Hits().Bytes))
+	}
+}
+
+func lanePunts(r *Reading, to send) {
+	if r.Kernel == nil {
+		return
+	}
+	for cause := xdp.Cause(1); int(cause) < xdp.Causes; cause++ {
+		to(float64(r.Kernel.Punts[cause].Packets), cause.String())
+	}
 }
 
 func ofGauge(g counter.Gauge) func(*Reading, send) {

@@ -31,9 +31,13 @@ func full() Reading {
 	totals.Gauges[counter.FlowCapacity] = 1000
 	totals.Gauges[counter.Started] = 1_700_000_000_500_000_000
 	totals.Events[counter.Expired] = 4
+	totals.Events[counter.Installed] = 8
 	kernel := &xdp.Counters{Claimed: xdp.Count{Packets: 120, Bytes: 95_000}, Punted: xdp.Count{Packets: 114, Bytes: 94_000}}
 	kernel.Reasons[reason.SpoofedSource] = xdp.Count{Packets: 6, Bytes: 400}
 	kernel.Reasons[reason.NotClaimed] = xdp.Count{Packets: 5000, Bytes: 1 << 20}
+	kernel.Reasons[reason.Established] = xdp.Count{Packets: 700, Bytes: 70_000}
+	kernel.Reasons[reason.Reply] = xdp.Count{Packets: 300, Bytes: 900_000}
+	kernel.Punts[xdp.CauseMiss] = xdp.Count{Packets: 114, Bytes: 94_000}
 	return Reading{
 		Fastpath: Fastpath{Alive: true, XDPMode: "native", SocketMode: "copy"},
 		Go:       totals,
@@ -76,6 +80,12 @@ func TestValues(t *testing.T) {
 		{`lace_kernel_packets_total{action="claimed"}`, "120"},
 		{`lace_kernel_packets_total{action="dropped"}`, "6"},
 		{`lace_kernel_bytes_total{action="punted"}`, "94000"},
+		{`lace_lane_packets_total`, "1000"},
+		{`lace_lane_bytes_total`, "970000"},
+		{`lace_lane_punts_total{cause="miss"}`, "114"},
+		{`lace_lane_punts_total{cause="header"}`, "0"},
+		{`lace_lane_installed_total`, "8"},
+		{`lace_kernel_packets_total{action="lane"}`, "1000"},
 		{`lace_flows`, "55"},
 		{`lace_flows_max`, "1000"},
 		{`lace_flow_creations_total`, "10"},
@@ -131,7 +141,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 		t.Errorf("lace_fastpath_up is %q, want 0", got["lace_fastpath_up"])
 	}
 	for series := range got {
-		for _, absent := range []string{"lace_flows", "lace_packets", "lace_drops", "lace_kernel", "lace_worker"} {
+		for _, absent := range []string{"lace_flows", "lace_packets", "lace_drops", "lace_kernel", "lace_lane", "lace_worker"} {
 			if strings.HasPrefix(series, absent) {
 				t.Errorf("%s is shown although nothing could be read", series)
 			}
@@ -189,9 +199,12 @@ func TestEveryWordOfALabelIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := []string{"passed", "claimed", "punted", "injected", "dropped", "go", "kernel"}
+	words := []string{"passed", "claimed", "punted", "injected", "lane", "dropped", "go", "kernel"}
 	for e := range counter.Events {
 		words = append(words, e.String())
+	}
+	for cause := xdp.Cause(1); int(cause) < xdp.Causes; cause++ {
+		words = append(words, cause.String())
 	}
 	for _, c := range classes {
 		words = append(words, c.String())

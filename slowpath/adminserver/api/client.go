@@ -71,6 +71,9 @@ func (c *Client) Drops(ctx context.Context) (List[Drop], error) {
 	return get[List[Drop]](ctx, c, PathDrops, nil)
 }
 
+// Lane asks what the kernel does without Go.
+func (c *Client) Lane(ctx context.Context) (Lane, error) { return get[Lane](ctx, c, PathLane, nil) }
+
 // Ports asks for the node's ports, by id.
 func (c *Client) Ports(ctx context.Context) (List[Port], error) {
 	return get[List[Port]](ctx, c, PathPorts, nil)

@@ -17,6 +17,7 @@ const (
 	PathBackends = "/v1/backends"
 	PathFlows    = "/v1/flows" // ?limit=N (1 to MaxFlows)
 	PathDrops    = "/v1/drops"
+	PathLane     = "/v1/lane"
 	PathPorts    = "/v1/ports"
 	PathProblems = "/v1/problems"
 	PathExplain  = "/v1/explain" // ?from=POD|IP|host&to=IP:PORT/PROTO
