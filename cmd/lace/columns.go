@@ -111,13 +111,13 @@ var flowColumns = []screen.Column[api.Flow]{
 	{Title: "FRONTEND", Value: func(f api.Flow) string { return f.Frontend }},
 	{Title: "BACKEND", Value: func(f api.Flow) string { return f.Backend }},
 	{Title: "STATE", Value: func(f api.Flow) string { return f.State }},
+	{Title: "MOVED-BY", Value: func(f api.Flow) string { return f.Mode }},
 	{Title: "IDLE", Right: true, Value: func(f api.Flow) string {
 		return time.Duration(f.Idle * float64(time.Second)).Round(100 * time.Millisecond).String()
 	}},
 	{Title: "SERVICE", Wide: true, Value: func(f api.Flow) string { return f.Service }},
 	{Title: "POD", Wide: true, Value: func(f api.Flow) string { return f.Pod }},
 	{Title: "SEEN-AS", Wide: true, Value: func(f api.Flow) string { return f.Source }},
-	{Title: "MOVED-BY", Wide: true, Value: func(f api.Flow) string { return f.Mode }},
 	{Title: "NETWORK", Wide: true, Value: func(f api.Flow) string { return figure(f.Network) }},
 }
 

@@ -25,6 +25,7 @@ func newGet() *cobra.Command {
 		listing(n, "backends", "Endpoints of every Service port, and whether new connections go there", backendColumns, (*api.Client).Backends),
 		newGetFlows(n),
 		listing(n, "drops", "Packets dropped or refused, by reason", dropColumns, (*api.Client).Drops),
+		newGetLane(n),
 		listing(n, "ports", "Devices through which packets of Services come and go", portColumns, (*api.Client).Ports),
 		listing(n, "problems", "What could not be honoured, and what to do", problemColumns, (*api.Client).Problems),
 	)
