@@ -34,7 +34,7 @@ func Ceiling(s *Space, cpu int, d time.Duration) (c Cost, err error) {
 			return c, fmt.Errorf("set %s up: %w", name, err)
 		}
 	}
-	end, err := openSwallow(s, far)
+	end, err := OpenFloor(s, far)
 	if err != nil {
 		return c, err
 	}
@@ -48,5 +48,5 @@ func Ceiling(s *Space, cpu int, d time.Duration) (c Cost, err error) {
 	if err != nil {
 		return c, err
 	}
-	return g.Run(Loop{CPU: cpu, For: d, Arrived: func() (uint64, error) { return sum(end.objects.Taken) }})
+	return g.Run(Loop{CPU: cpu, For: d, Arrived: end.Taken})
 }

@@ -2,12 +2,10 @@ package load
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"lace-cni.io/lace/bench/load/bpf"
@@ -146,41 +144,3 @@ func (g *Frames) make(n int) error {
 	}
 	return nil
 }
-
-// Admission makes a device take redirected frames as long as it is open.
-type Admission struct {
-	objects bpf.LoadObjects
-	link    link.Link
-}
-
-// OpenAdmission attaches a program that passes everything.
-func OpenAdmission(s *Space, device string) (*Admission, error) {
-	return openXDP(s, device, func(o *bpf.LoadObjects) *ebpf.Program { return o.Admit })
-}
-
-// openSwallow attaches a program that counts and drops everything.
-func openSwallow(s *Space, device string) (*Admission, error) {
-	return openXDP(s, device, func(o *bpf.LoadObjects) *ebpf.Program { return o.Swallow })
-}
-
-func openXDP(s *Space, device string, program func(*bpf.LoadObjects) *ebpf.Program) (*Admission, error) {
-	index, err := s.Index(device)
-	if err != nil {
-		return nil, err
-	}
-	a := new(Admission)
-	if err := bpf.LoadLoadObjects(&a.objects, nil); err != nil {
-		return nil, fmt.Errorf("load an XDP program: %w", err)
-	}
-	err = s.Do(func() (err error) {
-		a.link, err = link.AttachXDP(link.XDPOptions{Program: program(&a.objects), Interface: index, Flags: link.XDPDriverMode})
-		return err
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("attach XDP to %s of %s: %w", device, s.name, err), a.objects.Close())
-	}
-	return a, nil
-}
-
-// Close detaches the program.
-func (a *Admission) Close() error { return errors.Join(a.link.Close(), a.objects.Close()) }

@@ -1,7 +1,7 @@
 // Package bpf holds the programs at the two ends of a load of UDP frames, and their
 // compiled object: "make" writes frames for BPF_PROG_TEST_RUN with live frames, "take"
-// counts them where they arrive and drops or answers them, "swallow" and "admit" are for
-// the measurement of the generator itself.
+// counts them where they arrive and drops or answers them, "swallow" is for the
+// measurement of the generator itself.
 //
 // It owns nothing at run time. The programs never touch a packet that is not of the load.
 package bpf

@@ -169,11 +169,4 @@ int swallow(struct xdp_md *ctx)
 	return XDP_DROP;
 }
 
-/* A native program, whatever it does, makes a veth take redirected frames. */
-SEC("xdp")
-int admit(struct xdp_md *ctx)
-{
-	return XDP_PASS;
-}
-
 char _license[] SEC("license") = "GPL";

@@ -19,7 +19,6 @@ const (
 	LoadMapPlans    = "plans"
 	LoadMapTaken    = "taken"
 	LoadMapWanteds  = "wanteds"
-	LoadProgAdmit   = "admit"
 	LoadProgMake    = "make"
 	LoadProgSwallow = "swallow"
 	LoadProgTake    = "take"
@@ -67,7 +66,6 @@ type LoadSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LoadProgramSpecs struct {
-	Admit   *ebpf.ProgramSpec `ebpf:"admit"`
 	Make    *ebpf.ProgramSpec `ebpf:"make"`
 	Swallow *ebpf.ProgramSpec `ebpf:"swallow"`
 	Take    *ebpf.ProgramSpec `ebpf:"take"`
@@ -131,7 +129,6 @@ type LoadVariables struct {
 //
 // It can be passed to LoadLoadObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LoadPrograms struct {
-	Admit   *ebpf.Program `ebpf:"admit"`
 	Make    *ebpf.Program `ebpf:"make"`
 	Swallow *ebpf.Program `ebpf:"swallow"`
 	Take    *ebpf.Program `ebpf:"take"`
@@ -139,7 +136,6 @@ type LoadPrograms struct {
 
 func (p *LoadPrograms) Close() error {
 	return _LoadClose(
-		p.Admit,
 		p.Make,
 		p.Swallow,
 		p.Take,

@@ -1,0 +1,65 @@
+package measure
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"lace-cni.io/lace/bench/lab/testenv"
+	"lace-cni.io/lace/bench/suite/rig"
+)
+
+// quick is as short as a measurement can be.
+var quick = Times{Warm: 20 * time.Millisecond, For: 30 * time.Millisecond, NewFlows: 4096}
+
+// TestEveryModeCarriesEveryLoad: each mode that this machine can have is built, and each load
+// that it does not refuse gives a figure in the field that the table shows, on every path.
+func TestEveryModeCarriesEveryLoad(t *testing.T) {
+	testenv.Privileged(t)
+	for _, name := range []string{"direct", "nft", "iptables", "xdp", "asavie", "lace-off"} {
+		t.Run(name, func(t *testing.T) {
+			m, err := rig.Find(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := rig.Open(t.Context(), rig.Config{Mode: m, Services: 3, FlowSlots: 1 << 18})
+			if errors.Is(err, rig.ErrMissing) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			for i := range Loads {
+				for _, p := range rig.Paths {
+					carries(t, &Loads[i], r, p)
+				}
+			}
+		})
+	}
+}
+
+func carries(t *testing.T, l *Load, r *rig.Rig, p rig.Path) {
+	t.Helper()
+	if why, _ := l.Refuses(r.Mode, p); why != "" {
+		return
+	}
+	v, err := l.Run(r, p, runtime.NumCPU()-1, quick)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if x, ok := v[l.Field]; !ok || !(x > 0) || math.IsInf(x, 0) {
+		t.Errorf("%s on path %s: %s is %v", l.Name, p, l.Field, x)
+	}
+	if loss := v["loss"]; loss > 0.2 {
+		t.Errorf("%s on path %s: %.0f %% of the packets were lost", l.Name, p, 100*loss)
+	}
+	t.Logf("%-14s %-8s %v", l.Name, p, v)
+}
