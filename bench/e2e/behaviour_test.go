@@ -35,18 +35,26 @@ var behaviours = []struct {
 	{"a connection keeps its backend, a datagram flow finds another one", backendGoes},
 	{"a late packet of a closed connection starts nothing", latePacket},
 	{"traffic that is not for a Service is left alone", directTraffic},
+	{"an edited file takes effect within a second", editTakesEffect},
 	{"a broken file changes nothing and is reported", brokenFile},
 	{"a deleted Service ends", deletedService},
 }
 
-// Every behaviour holds in every setting.
+// lanes says who moves the packets of established connections, with the same outcome.
+var lanes = []string{"on", "off"}
+
+// Every behaviour holds in every setting, with the lane and without it.
 func TestBehaviour(t *testing.T) {
-	for _, s := range settings {
-		t.Run(s.name, func(t *testing.T) {
-			c := newCluster(t, s.topology)
-			for _, b := range behaviours {
-				t.Run(b.name, func(t *testing.T) { b.test(t, c) })
-			}
-		})
+	for _, lane := range lanes {
+		for _, s := range settings {
+			t.Run("lane "+lane+", "+s.name, func(t *testing.T) {
+				topology := s.topology
+				topology.Lane = lane
+				c := newCluster(t, topology)
+				for _, b := range behaviours {
+					t.Run(b.name, func(t *testing.T) { b.test(t, c) })
+				}
+			})
+		}
 	}
 }

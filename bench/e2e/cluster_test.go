@@ -193,9 +193,14 @@ func (c *cluster) drops(t *testing.T, node string) map[string]uint64 {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(settleTime); !done(); time.Sleep(2 * time.Millisecond) {
+	within(t, settleTime, what, done)
+}
+
+func within(t *testing.T, patience time.Duration, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("no %s within %s", what, settleTime)
+			t.Fatalf("no %s within %s", what, patience)
 		}
 	}
 }

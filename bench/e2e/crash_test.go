@@ -20,6 +20,12 @@ type load struct {
 	direct  []*lab.Stream // to no Service: pod to pod, node to pod, outside to node
 }
 
+// directPort is where direct traffic goes, and nothing else.
+const directPort = 9090
+
+// directWays are who calls whom without a Service.
+var directWays = map[string]string{"shopper": "web-3", "visitor": "web-1", "n1": "web-2", lab.OutsideName: "n1"}
+
 // silence bounds the time in which a flow may wait for an echo before it counts as broken:
 // longer than any outage here, TCP's growing pauses included.
 const silence = 30 * time.Second
@@ -34,9 +40,10 @@ func startLoad(t *testing.T, c *cluster) *load {
 			l.service = append(l.service, l.start(t, from, r))
 		}
 	}
-	for from, to := range map[string]string{"shopper": "web-3", "visitor": "web-1", "n1": "web-2", lab.OutsideName: "n1"} {
+	for from, to := range directWays {
+		c.must(t, c.host(t, to).Listen(t.Context(), directPort))
 		for _, family := range []int{4, 6} {
-			r := traffic.Request{Network: "tcp", To: netip.AddrPortFrom(c.host(t, to).Addr(family), lab.WebTarget), Bytes: 1000, Timeout: silence}
+			r := traffic.Request{Network: "tcp", To: netip.AddrPortFrom(c.host(t, to).Addr(family), directPort), Bytes: 1000, Timeout: silence}
 			l.direct = append(l.direct, l.start(t, from, r))
 		}
 	}
@@ -61,40 +68,82 @@ func goOn(t *testing.T, streams []*lab.Stream) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "progress of a stream", func() bool {
+		within(t, silence, "progress of a stream", func() bool {
 			p, err := s.Progress(t.Context())
 			return err != nil || p.Broken > 0 || p.Turns > before.Turns+10*p.Flows
 		})
 	}
 }
 
-// stop ends all traffic and returns the longest gap of either kind; no flow may have
-// broken.
+// stop ends all traffic and returns the longest gap of either kind. No flow may have
+// broken, and direct traffic may not have lost a single segment, in either direction: its
+// gaps say only how busy the machine was.
 func (l *load) stop(t *testing.T) (service, direct time.Duration) {
 	t.Helper()
-	longest := func(kind string, streams []*lab.Stream) (gap time.Duration) {
-		for _, s := range streams {
-			p, err := s.Stop(t.Context())
-			l.c.must(t, err)
-			if p.Broken > 0 {
-				t.Errorf("%d of %d %s flows broke: %s", p.Broken, p.Flows, kind, p.First)
-			}
-			gap = max(gap, p.Gap)
-		}
-		return gap
+	lost := 0
+	for _, to := range directWays {
+		n, err := l.c.host(t, to).Lost(t.Context(), directPort)
+		l.c.must(t, err)
+		lost += n
 	}
-	return longest("Service", l.service), longest("direct", l.direct)
+	var there int
+	service, _ = l.end(t, "Service", l.service)
+	direct, there = l.end(t, "direct", l.direct)
+	if lost+there > 0 {
+		t.Errorf("traffic that is not for a Service lost %d segments on the way there and %d on the way back", there, lost)
+	}
+	for _, to := range directWays {
+		l.c.must(t, l.c.host(t, to).Unlisten(t.Context(), directPort))
+	}
+	return service, direct
 }
 
-// undisturbed is the longest gap that direct traffic may show on a busy machine; packets
-// that are lost cost TCP at least 200 ms.
-const undisturbed = 180 * time.Millisecond
-
-func wantUndisturbed(t *testing.T, gap time.Duration) {
+// stopUnharmed ends all traffic and wants that nothing at all was lost.
+func (l *load) stopUnharmed(t *testing.T) {
 	t.Helper()
-	if gap > undisturbed {
-		t.Errorf("traffic that is not for a Service had a gap of %s", gap)
+	for _, s := range l.service {
+		p, err := s.Progress(t.Context())
+		l.c.must(t, err)
+		if p.Lost > 0 {
+			t.Errorf("traffic for a Service lost %d segments or datagrams", p.Lost)
+		}
 	}
+	l.stop(t)
+}
+
+// mustHaveLost wants that Service traffic has lost segments in both directions: it was
+// there when the fast path was not, and losses are seen.
+func (l *load) mustHaveLost(t *testing.T) {
+	t.Helper()
+	there, back := 0, 0
+	for _, s := range l.service {
+		p, err := s.Progress(t.Context())
+		l.c.must(t, err)
+		there += p.Lost
+	}
+	for _, name := range lab.WebPods {
+		n, err := l.c.Pod(name).Lost(t.Context(), lab.WebTarget)
+		l.c.must(t, err)
+		back += n
+	}
+	if there == 0 || back == 0 {
+		t.Errorf("without a fast path, Service traffic lost %d segments there and %d back: nothing was tested", there, back)
+	}
+}
+
+// end ends streams of one kind.
+func (l *load) end(t *testing.T, kind string, streams []*lab.Stream) (gap time.Duration, lost int) {
+	t.Helper()
+	for _, s := range streams {
+		p, err := s.Stop(t.Context())
+		l.c.must(t, err)
+		if p.Broken > 0 {
+			t.Errorf("%d of %d %s flows broke: %s", p.Broken, p.Flows, kind, p.First)
+		}
+		gap = max(gap, p.Gap)
+		lost += p.Lost
+	}
+	return gap, lost
 }
 
 func (c *cluster) ready(t *testing.T) {
@@ -126,8 +175,8 @@ func TestKill(t *testing.T) {
 		goOn(t, l.direct)
 		c.must(t, n1.StartFastpath(t.Context()))
 		goOn(t, l.service)
+		l.mustHaveLost(t)
 		service, direct := l.stop(t)
-		wantUndisturbed(t, direct)
 		t.Logf("fast path dead for a while: longest gap of Service flows %s, of others %s", service, direct)
 		c.ready(t)
 	})
@@ -144,9 +193,7 @@ func TestKill(t *testing.T) {
 		}
 		goOn(t, l.service)
 		goOn(t, l.direct)
-		service, direct := l.stop(t)
-		wantUndisturbed(t, service)
-		wantUndisturbed(t, direct)
+		l.stopUnharmed(t)
 		c.must(t, n1.StartAgent(t.Context()))
 		c.ready(t)
 	})
@@ -161,8 +208,7 @@ func TestKill(t *testing.T) {
 		if a := c.dial(t, "shopper", way{"tcp", 4}.to("web")); a.Outcome != traffic.OK {
 			t.Errorf("a new connection from the last snapshot, without an agent: %s", a)
 		}
-		_, direct := l.stop(t)
-		wantUndisturbed(t, direct)
+		l.stop(t)
 		c.must(t, n1.StartAgent(t.Context()))
 		c.ready(t)
 	})
@@ -185,7 +231,6 @@ func TestRestartLoop(t *testing.T) {
 	}
 	goOn(t, l.service)
 	service, direct := l.stop(t)
-	wantUndisturbed(t, direct)
 	c.ready(t)
 	t.Logf("ten restarts: longest gap of Service flows %s, of others %s", service, direct)
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,32 @@ func (c *cluster) worker(t *testing.T) uint64 {
 	s, err := admin.Status(t.Context())
 	c.must(t, err)
 	return s.Fastpath.Packets
+}
+
+// editTakesEffect saves endpoints and times until new connections go by them: a client
+// dials all the while, and the usual one of five changes must be seen in time.
+func editTakesEffect(t *testing.T, c *cluster) {
+	defer c.set(t, "web", c.endpoints(t, manifests.Ready, lab.WebPods...))
+	r := way{"tcp", 6}.to("web")
+	var took []time.Duration
+	for _, only := range []string{"web-1", "web-3", "web-2", "web-1", "web-3"} {
+		saved := time.Now()
+		c.save(t, "web", c.endpoints(t, manifests.Ready, only))
+		same := 0 // answers in a row by the one that is left
+		eventually(t, "answers by "+only+" alone", func() bool {
+			if a := c.dial(t, "shopper", r); a.Server == only {
+				same++
+			} else {
+				same = 0
+			}
+			return same == 12
+		})
+		took = append(took, time.Since(saved))
+	}
+	slices.Sort(took)
+	if took[2] > time.Second {
+		t.Errorf("changes took effect after %v", took)
+	}
 }
 
 // brokenFile spoils a file that was good: its objects stay as they were, and the node

@@ -80,6 +80,18 @@ func (s *cellService) Unlisten(addr netip.AddrPort, _ *struct{}) error {
 	return server.Close()
 }
 
+// Lost is how many TCP segments a server had to send again.
+func (s *cellService) Lost(addr netip.AddrPort, n *int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	server := s.servers[addr]
+	if server == nil {
+		return fmt.Errorf("no server on %s", addr)
+	}
+	*n = server.Lost()
+	return nil
+}
+
 // Dial makes one attempt.
 func (s *cellService) Dial(r traffic.Request, a *traffic.Answer) error {
 	if err := r.Validate(); err != nil {

@@ -51,6 +51,18 @@ func (h *Host) Unlisten(ctx context.Context, port uint16) error {
 	return nil
 }
 
+// Lost is how many TCP segments the servers on a port had to send again.
+func (h *Host) Lost(ctx context.Context, port uint16) (sum int, err error) {
+	for _, a := range []netip.Addr{h.Addr4, h.Addr6} {
+		var n int
+		if err := h.cell.call(ctx, "Cell.Lost", netip.AddrPortFrom(a, port), &n); err != nil {
+			return sum, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
 // SetSysctls writes kernel parameters of the host's namespaces.
 func (h *Host) SetSysctls(ctx context.Context, list ...Sysctl) error {
 	return h.cell.call(ctx, "Cell.SetSysctls", list, &struct{}{})

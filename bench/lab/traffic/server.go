@@ -19,6 +19,7 @@ type Server struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
+	lost  int // segments of connections that are over
 	done  sync.WaitGroup
 }
 
@@ -52,6 +53,17 @@ func (s *Server) Addr() netip.AddrPort {
 	return s.tcp.Addr().(*net.TCPAddr).AddrPort()
 }
 
+// Lost is how many TCP segments the server had to send again, over all its connections.
+func (s *Server) Lost() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.lost
+	for c := range s.conns {
+		n += lost(c)
+	}
+	return n
+}
+
 // Close stops listening, resets open connections and waits for every goroutine.
 func (s *Server) Close() error {
 	err := errors.Join(s.tcp.Close(), s.udp.Close())
@@ -80,10 +92,11 @@ func (s *Server) acceptAll() {
 
 func (s *Server) serve(c *net.TCPConn) {
 	defer func() {
-		c.Close()
 		s.mu.Lock()
+		s.lost += lost(c)
 		delete(s.conns, c)
 		s.mu.Unlock()
+		c.Close()
 	}()
 	client := c.RemoteAddr().(*net.TCPAddr).AddrPort()
 	if _, err := c.Write(Greeting(s.name, unmap(client))); err != nil {

@@ -22,7 +22,7 @@ type Progress struct {
 	Flows   int            // that were opened
 	Broken  int            // that failed: refused, reset, closed, corrupt, moved to another server or silent too long
 	Turns   int            // echoes compared, over all flows
-	Lost    int            // datagrams that got no echo in time (UDP only; the flow goes on)
+	Lost    int            // datagrams without an echo in time; TCP segments that this end had to send again
 	Gap     time.Duration  // longest time that any flow waited for an echo
 	Servers map[string]int // flows by the server that holds them
 	Clients map[string]int // flows by client address as the servers see it
@@ -30,7 +30,7 @@ type Progress struct {
 }
 
 // udpPatience is how long a flow waits for a datagram before it counts it as lost.
-const udpPatience = 200 * time.Millisecond
+const udpPatience = 500 * time.Millisecond
 
 // RunningStream is a stream that was started. Its methods may be called from any
 // goroutine.
@@ -44,6 +44,7 @@ type RunningStream struct {
 	mu       sync.Mutex
 	progress Progress
 	waiting  map[int]time.Time // flow → since when it waits for an echo
+	open     map[int]net.Conn  // flows that are not over
 }
 
 // Start opens the flows with ordinary sockets, one after the other, and returns when all
@@ -62,11 +63,11 @@ func (s Stream) StartBy(ctx context.Context, connect Connect) (*RunningStream, e
 	if s.Timeout == 0 {
 		s.Timeout = 10 * time.Second
 	}
-	r := &RunningStream{spec: s, connect: connect, waiting: map[int]time.Time{}}
+	r := &RunningStream{spec: s, connect: connect, waiting: map[int]time.Time{}, open: map[int]net.Conn{}}
 	r.progress.Servers, r.progress.Clients = map[string]int{}, map[string]int{}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i := range s.Count {
-		if err := r.open(i); err != nil {
+		if err := r.begins(i); err != nil {
 			r.Stop()
 			return nil, fmt.Errorf("flow %d of %d to %s/%s: %w", i+1, s.Count, s.To, s.Network, err)
 		}
@@ -74,7 +75,8 @@ func (s Stream) StartBy(ctx context.Context, connect Connect) (*RunningStream, e
 	return r, nil
 }
 
-func (r *RunningStream) open(i int) error {
+// begins opens one flow.
+func (r *RunningStream) begins(i int) error {
 	conn, err := r.connect(r.ctx, &r.spec.Request)
 	if err != nil {
 		return err
@@ -94,9 +96,10 @@ func (r *RunningStream) open(i int) error {
 	r.progress.Flows++
 	r.progress.Servers[name]++
 	r.progress.Clients[client.Addr().String()]++
+	r.open[i] = conn
 	r.mu.Unlock()
 	r.wg.Go(func() {
-		defer conn.Close()
+		defer r.ends(i)
 		stop := context.AfterFunc(r.ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 		defer stop()
 		err := r.turns(i, conn, name)
@@ -105,6 +108,15 @@ func (r *RunningStream) open(i int) error {
 		}
 	})
 	return nil
+}
+
+// ends closes one flow.
+func (r *RunningStream) ends(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Lost += lost(r.open[i])
+	r.open[i].Close()
+	delete(r.open, i)
 }
 
 func (r *RunningStream) turns(i int, conn net.Conn, server string) error {
@@ -205,6 +217,9 @@ func (r *RunningStream) Progress() Progress {
 	defer r.mu.Unlock()
 	p := r.progress
 	p.Servers, p.Clients = clone(p.Servers), clone(p.Clients)
+	for _, c := range r.open {
+		p.Lost += lost(c)
+	}
 	for _, since := range r.waiting {
 		p.Gap = max(p.Gap, time.Since(since))
 	}
