@@ -32,8 +32,7 @@ func (n *Node) Log(role string) string { return n.lab.folder.log(n.Name, role) }
 // stopPatience is how long a process may take to end after it was told to.
 const stopPatience = 10 * time.Second
 
-// startProcess starts one of the node's processes and returns its id in the node's own
-// process namespace.
+// startProcess starts one of the node's processes.
 func (n *Node) startProcess(ctx context.Context, role string, spec any) error {
 	b, err := json.Marshal(spec)
 	if err != nil {

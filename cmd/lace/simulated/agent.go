@@ -118,7 +118,7 @@ func (a *agent) Status() api.Status {
 
 func (a *agent) fastpathStatus(st *api.Status) api.Fastpath {
 	f := api.Fastpath{
-		Alive: a.node.flows.Load() != nil, XDPMode: "none", SocketMode: "memory",
+		Alive: a.node.serving.Load(), XDPMode: "none", SocketMode: "memory",
 		Workers: 1, Queues: 1, TrunkMTU: frameSize, Kernel: "(none)",
 	}
 	totals, _ := a.Counts()

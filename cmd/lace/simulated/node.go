@@ -24,7 +24,8 @@ type node struct {
 	stateDir string
 	memory   []byte // of the flow table; outlives the fast path
 	tables   atomic.Pointer[table.Snapshot]
-	flows    atomic.Pointer[conntrack.Table] // nil while the fast path is dead
+	flows    atomic.Pointer[conntrack.Reader] // what the claim rule sees of the flow table, as the kernel does
+	serving  atomic.Bool                      // the fast path is there
 	port     *port.Memory
 	running  *process
 	claimed  uint64 // frames that the claim rule took; owned by the network's goroutine
@@ -87,11 +88,12 @@ func (n *node) startFastpath() error {
 		Port: n.port, Pipeline: pipeline.New(pipeline.Config{Flows: flows}), Snapshot: &n.tables,
 		Counters: counters.Worker(0), SweepSlots: conntrack.RoundSlots(flowSlots),
 	})
-	n.flows.Store(flows)
+	n.flows.Store(&flows.Reader)
+	n.serving.Store(true)
 	n.running = start(func(ctx context.Context) error {
 		follower := start(func(context.Context) error { return n.follow(ctx, flows, counters) })
 		err := w.Run(ctx)
-		n.flows.Store(nil)
+		n.serving.Store(false)
 		return errors.Join(err, follower.kill(), w.Conserved(), counters.Close())
 	})
 	return nil
@@ -149,14 +151,14 @@ func (n *node) claim(device string, frame []byte) bool {
 		return false
 	}
 	n.claimed++
-	if flows != nil {
+	if n.serving.Load() {
 		packet.WritePunt(frame, punt)
 		n.port.Deliver(frame)
 	}
 	return true
 }
 
-func known(flows *conntrack.Table, p *packet.Packet) bool {
+func known(flows *conntrack.Reader, p *packet.Packet) bool {
 	t := conntrack.Tuple{Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, DstPort: p.DstPort, Protocol: p.Protocol}
 	var f conntrack.Flow
 	return flows.Lookup(&t, &f)
