@@ -68,3 +68,12 @@ func Names() (out []string) {
 	}
 	return out
 }
+
+// Takes reports whether the mode can have that many services.
+func (m *Mode) Takes(services int) bool {
+	switch m.Kind {
+	case Direct, Ceiling, Rings:
+		return services == 1
+	}
+	return true
+}

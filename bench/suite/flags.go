@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lace-cni.io/lace/bench/suite/plan"
+	"lace-cni.io/lace/bench/suite/rig"
+)
+
+// options are the flags as given.
+type options struct {
+	kind     string
+	modes    list
+	loads    list
+	services numbers
+	paths    list
+	rounds   int
+	each     time.Duration
+	budget   time.Duration
+	json     string
+	from     string
+	markdown bool
+	quiet    bool
+}
+
+func parse(args []string, errs io.Writer) (*options, error) {
+	o := new(options)
+	f := flag.NewFlagSet("lace-bench", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.StringVar(&o.kind, "kind", plan.Bench, "`kind` of run: smoke (a minute, no timing means anything), bench (half an hour) or full (hours)")
+	f.Var(&o.modes, "modes", "only these `modes`, separated by commas: "+strings.Join(rig.Names(), ", "))
+	f.Var(&o.loads, "loads", "only these `loads`, separated by commas")
+	f.Var(&o.services, "services", "only these `numbers` of services, separated by commas")
+	f.Var(&o.paths, "paths", "only these `paths`, separated by commas: node, across, outside")
+	f.IntVar(&o.rounds, "rounds", 0, "`number` of rounds; 0: as the kind of run says")
+	f.DurationVar(&o.each, "for", 0, "`time` of one measurement; 0: as the kind of run says")
+	f.DurationVar(&o.budget, "budget", 0, "`time` within which the last round must end; 0: as the kind of run says")
+	f.StringVar(&o.json, "json", "", "`file` to record the run in")
+	f.StringVar(&o.from, "from", "", "measure nothing, report the run recorded in this `file`")
+	f.BoolVar(&o.markdown, "markdown", false, "write the table for a document, and nothing else")
+	f.BoolVar(&o.quiet, "quiet", false, "do not say on standard error what is being done")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("%q is no flag: flags are all there is", f.Arg(0))
+	}
+	if o.rounds < 0 || o.each < 0 || o.budget < 0 {
+		return nil, errors.New("rounds and times cannot be negative")
+	}
+	return o, nil
+}
+
+// plan is what the flags ask for.
+func (o *options) plan() (*plan.Plan, error) {
+	p, err := plan.New(o.kind)
+	if err != nil {
+		return nil, err
+	}
+	var paths []rig.Path
+	for _, s := range o.paths {
+		if !slices.Contains(rig.Paths, rig.Path(s)) {
+			return nil, fmt.Errorf("no path %q: there are %v", s, rig.Paths)
+		}
+		paths = append(paths, rig.Path(s))
+	}
+	for _, m := range o.modes {
+		if _, err := rig.Find(m); err != nil {
+			return nil, err
+		}
+	}
+	p.Narrow(o.modes, o.loads, o.services, paths)
+	if o.rounds > 0 {
+		p.Rounds = o.rounds
+	}
+	if o.each > 0 {
+		p.Times.For = o.each
+	}
+	if o.budget > 0 {
+		p.Budget = o.budget
+	}
+	return p, nil
+}
+
+// list is a flag with words.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+// Set implements flag.Value.
+func (l *list) Set(s string) error {
+	*l = strings.Split(s, ",")
+	return nil
+}
+
+// numbers is a flag with numbers.
+type numbers []int
+
+func (n *numbers) String() string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint([]int(*n))), ","), "[]")
+}
+
+// Set implements flag.Value.
+func (n *numbers) Set(s string) error {
+	*n = nil
+	for part := range strings.SplitSeq(s, ",") {
+		v, err := strconv.Atoi(part)
+		if err != nil || v < 1 {
+			return fmt.Errorf("%q is no number of services", part)
+		}
+		*n = append(*n, v)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+// Command suite measures Lace beside what it replaces: kube-proxy's rules in the kernel, and
+// the floor and the ceiling of what the machine can do. It builds a lab for each mode, takes
+// turns between them, prints one table and one line for each goal, and records every figure.
+//
+// It owns the order of a run and its exit code; packages below it own one matter each:
+//
+//	plan     what is measured, in which order
+//	rig      a lab with one mode in force
+//	measure  one figure of one rig
+//	record   what is kept of a run
+//	stats    medians of paired ratios
+//	goal     what is to be reached
+//	report   table and lines
+//	rules, ceiling, rings   the modes that are not Lace
+//
+// It needs root; see docs/reference/bench.md.
+//
+// Exit codes: 0 measured, whether goals were met or not; 1 something that was asked for
+// could not be measured; 2 the command line makes no sense.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/bench/lab/testenv"
+	"lace-cni.io/lace/bench/suite/goal"
+	"lace-cni.io/lace/bench/suite/record"
+	"lace-cni.io/lace/bench/suite/report"
+)
+
+const (
+	exitDone  = 0
+	exitBad   = 1
+	exitUsage = 2
+)
+
+func main() {
+	lab.Main()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run carries out one command line and returns its exit code.
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	o, err := parse(args, errs)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitDone
+	case err != nil:
+		return fail(errs, exitUsage, err)
+	}
+	goals, err := goal.All()
+	if err != nil {
+		return fail(errs, exitBad, err)
+	}
+	if o.from != "" {
+		r, err := record.Read(o.from)
+		if err != nil {
+			return fail(errs, exitBad, err)
+		}
+		return show(out, errs, o, r, goals)
+	}
+	return measured(ctx, o, out, errs, goals)
+}
+
+// measured carries a plan out and shows what came of it. What was measured before something
+// broke is shown too.
+func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal.Goal) int {
+	p, err := o.plan()
+	if err != nil {
+		return fail(errs, exitUsage, err)
+	}
+	if missing := testenv.Missing(); len(missing) > 0 {
+		return fail(errs, exitBad, fmt.Errorf("run as root: missing %s", strings.Join(missing, ", ")))
+	}
+	say := errs
+	if o.quiet {
+		say = io.Discard
+	}
+	d, err := newDriver(p, say)
+	if err != nil {
+		return fail(errs, exitUsage, err)
+	}
+	failed := d.measure(ctx)
+	if o.json != "" {
+		if err := d.run.Write(o.json); err != nil {
+			return fail(errs, exitBad, err)
+		}
+	}
+	if failed != nil {
+		return fail(errs, exitBad, failed)
+	}
+	if code := show(out, errs, o, d.run, goals); code != exitDone {
+		return code
+	}
+	if d.broken > 0 {
+		return fail(errs, exitBad, fmt.Errorf("%d measurements or modes failed; the notes above say which", d.broken))
+	}
+	return exitDone
+}
+
+func show(out, errs io.Writer, o *options, r *record.Run, goals []goal.Goal) int {
+	var err error
+	if o.markdown {
+		err = report.Markdown(out, r)
+	} else {
+		err = report.Whole(out, r, goals)
+	}
+	if err != nil {
+		return fail(errs, exitBad, err)
+	}
+	return exitDone
+}
+
+func fail(errs io.Writer, code int, err error) int {
+	fmt.Fprintf(errs, "lace-bench: %v\n", err)
+	return code
+}

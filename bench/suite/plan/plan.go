@@ -1,0 +1,197 @@
+// Package plan says what a run of the suite measures, in which order.
+//
+// It owns the three kinds of run and the order that makes figures comparable: everything
+// that is set in relation is measured one after the other in each round, and the order
+// turns from round to round so that nobody is always first. It never measures.
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lace-cni.io/lace/bench/suite/measure"
+	"lace-cni.io/lace/bench/suite/record"
+	"lace-cni.io/lace/bench/suite/rig"
+)
+
+// Kinds of run.
+const (
+	Smoke = "smoke" // does it run at all: about a minute
+	Bench = "bench" // what the goals need: within half an hour
+	Full  = "full"  // everything with everything: hours
+)
+
+// Part is modes × services × paths × loads.
+type Part struct {
+	Modes    []string
+	Services []int
+	Paths    []rig.Path
+	Loads    []string
+}
+
+// Plan of a run.
+type Plan struct {
+	Kind      string
+	Parts     []Part
+	Rounds    int
+	Budget    time.Duration // no round begins that would end later
+	Times     measure.Times
+	FlowSlots int
+	WarmUp    bool // a round that is not recorded
+}
+
+var (
+	everyLoad = names(measure.Loads)
+	oneWorker = []string{"lace", "lace-off", "nft", "iptables", "xdp", "asavie", "direct"}
+)
+
+func names(loads []measure.Load) (out []string) {
+	for _, l := range loads {
+		out = append(out, l.Name)
+	}
+	return out
+}
+
+// New makes the plan of a kind of run.
+func New(kind string) (*Plan, error) {
+	switch kind {
+	case Smoke:
+		return &Plan{
+			Kind: kind, Rounds: 1, Budget: 2 * time.Minute, FlowSlots: 1 << 18,
+			Times: measure.Times{Warm: 50 * time.Millisecond, For: 150 * time.Millisecond, NewFlows: 1 << 14},
+			Parts: []Part{
+				{oneWorker, []int{1}, []rig.Path{rig.Node}, everyLoad},
+				{[]string{"lace", "nft"}, []int{1}, []rig.Path{rig.Across, rig.Outside}, []string{"udp-frames", "tcp-1"}},
+			},
+		}, nil
+	case Bench:
+		return &Plan{
+			Kind: kind, Rounds: 7, Budget: 27 * time.Minute, FlowSlots: 1 << 20, WarmUp: true,
+			Times: measure.Times{Warm: 200 * time.Millisecond, For: 600 * time.Millisecond, NewFlows: 1 << 17},
+			Parts: []Part{
+				{oneWorker, []int{1}, []rig.Path{rig.Node}, everyLoad},
+				{[]string{"lace", "lace-off", "nft", "iptables", "direct"}, []int{1}, []rig.Path{rig.Outside}, []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "floor"}},
+				{[]string{"lace", "nft", "direct"}, []int{1}, []rig.Path{rig.Across}, []string{"udp-frames", "tcp-1", "tcp-8", "rtt"}},
+				{[]string{"lace", "nft"}, []int{10000}, []rig.Path{rig.Node}, []string{"udp-frames", "udp-new", "connect"}},
+				{[]string{"lace-w2", "lace-off-w2"}, []int{1}, []rig.Path{rig.Node}, []string{"tcp-8", "connect", "rtt"}},
+			},
+		}, nil
+	case Full:
+		return &Plan{
+			Kind: kind, Rounds: 9, Budget: 6 * time.Hour, FlowSlots: 1 << 20, WarmUp: true,
+			Times: measure.Times{Warm: 500 * time.Millisecond, For: 1500 * time.Millisecond, NewFlows: 1 << 17},
+			Parts: []Part{{rig.Names(), []int{1, 1000, 10000}, rig.Paths, everyLoad}},
+		}, nil
+	}
+	return nil, fmt.Errorf("no kind of run %q: say %s, %s or %s", kind, Smoke, Bench, Full)
+}
+
+// Narrow leaves out what is not named; an empty list names everything.
+func (p *Plan) Narrow(modes, loads []string, services []int, paths []rig.Path) {
+	for i := range p.Parts {
+		part := &p.Parts[i]
+		part.Modes, part.Loads = among(part.Modes, modes), among(part.Loads, loads)
+		part.Services, part.Paths = among(part.Services, services), among(part.Paths, paths)
+	}
+}
+
+func among[T comparable](have, named []T) []T {
+	if len(named) == 0 {
+		return have
+	}
+	return slices.DeleteFunc(slices.Clone(have), func(v T) bool { return !slices.Contains(named, v) })
+}
+
+// Place is a rig: a mode with a number of services.
+type Place struct {
+	Mode     string
+	Services int
+}
+
+// Step is what is measured together: one load on one path, at several places.
+type Step struct {
+	Load   *measure.Load
+	Path   rig.Path
+	Places []Place
+}
+
+// Steps are in the order in which each round takes them. Skips are what was asked for and
+// cannot be.
+func (p *Plan) Steps() (steps []Step, skips []record.Skip, err error) {
+	for _, part := range p.Parts {
+		for _, path := range part.Paths {
+			for _, name := range part.Loads {
+				load, err := measure.Find(name)
+				if err != nil {
+					return nil, nil, err
+				}
+				places, skipped, err := part.places(load, path)
+				if err != nil {
+					return nil, nil, err
+				}
+				skips = append(skips, skipped...)
+				steps = merge(steps, Step{load, path, places})
+			}
+		}
+	}
+	return steps, skips, nil
+}
+
+func (p *Part) places(load *measure.Load, path rig.Path) (places []Place, skips []record.Skip, err error) {
+	for _, services := range p.Services {
+		for _, name := range p.Modes {
+			mode, err := rig.Find(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			why, want := load.Refuses(mode, path)
+			if why == "" && !mode.Takes(services) {
+				why, want = "it has no services to have many of", false
+			}
+			switch {
+			case why == "":
+				places = append(places, Place{name, services})
+			case want && services == p.Services[0]:
+				skips = append(skips, record.Skip{What: fmt.Sprintf("%s of %s on path %s", load.Name, name, path), Why: why})
+			}
+		}
+	}
+	return places, skips, nil
+}
+
+// merge joins what different parts say of one load and path, so that it is measured in one
+// go.
+func merge(steps []Step, s Step) []Step {
+	if len(s.Places) == 0 {
+		return steps
+	}
+	i := slices.IndexFunc(steps, func(have Step) bool { return have.Load == s.Load && have.Path == s.Path })
+	if i < 0 {
+		return append(steps, s)
+	}
+	for _, place := range s.Places {
+		if !slices.Contains(steps[i].Places, place) {
+			steps[i].Places = append(steps[i].Places, place)
+		}
+	}
+	return steps
+}
+
+// Turn is the order of a step's places in a round: another one begins each time.
+func (s *Step) Turn(round int) []Place {
+	k := round % len(s.Places)
+	return slices.Concat(s.Places[k:], s.Places[:k])
+}
+
+// Rigs are the places that steps need.
+func Rigs(steps []Step) (out []Place) {
+	for _, s := range steps {
+		for _, place := range s.Places {
+			if !slices.Contains(out, place) {
+				out = append(out, place)
+			}
+		}
+	}
+	return out
+}
