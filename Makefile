@@ -8,11 +8,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -X main.version=$(VERSION)
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 DEMO    ?=
+BENCH   ?=
 
-.PHONY: help build demo test fuzz lint verify generate clean
+.PHONY: help build demo test bench bench-full bench-smoke fuzz lint verify generate clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## Build every command into bin/
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
@@ -23,6 +24,19 @@ demo: ## Run Lace on this machine: nodes, pods and real packets (DEMO="--once --
 
 test: ## Run all tests; those that need privileges run when the process has them
 	$(GO) run ./bench/testreport ./...
+
+bench: bin/lace-bench ## Measure Lace beside kube-proxy's rules within half an hour (BENCH="-loads rtt" narrows it)
+	$(SUDO) bin/lace-bench -kind bench -json bin/bench.json $(BENCH)
+
+bench-full: bin/lace-bench ## Measure everything with everything: hours
+	$(SUDO) bin/lace-bench -kind full -json bin/bench-full.json $(BENCH)
+
+bench-smoke: bin/lace-bench ## Does the bench run? A minute; its figures mean nothing
+	$(SUDO) bin/lace-bench -kind smoke -json bin/bench-smoke.json $(BENCH)
+
+.PHONY: bin/lace-bench
+bin/lace-bench:
+	$(GO) build -trimpath -ldflags '-X lace-cni.io/lace/bench/suite/record.Revision=$(VERSION)' -o $@ ./bench/suite
 
 fuzz: ## Fuzz every parser for T each (T=30s)
 	$(GO) run ./bench/testreport -fuzz $(T) ./...

@@ -79,7 +79,7 @@ func (l *Loop) run(s source, size int) (Cost, error) {
 	if err := generate(l.CPU); err != nil {
 		return Cost{}, err
 	}
-	m := &meter{processes: l.Processes, softirq: SoftirqThread(l.CPU)}
+	m := &meter{cpu: l.CPU, processes: l.Processes, softirq: SoftirqThread(l.CPU)}
 	before, err := l.reading(s, m)
 	if err != nil {
 		return Cost{}, err

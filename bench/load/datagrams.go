@@ -93,12 +93,13 @@ func (d *Datagrams) Run(l Loop) (c Cost, err error) {
 	return c, err
 }
 
-// Warm sends n datagrams without looking at the clock.
+// Warm sends n datagrams without looking at the clock, and throws away their answers.
 func (d *Datagrams) Warm(cpu, n int) error {
 	return d.space.Do(func() error {
 		if err := generate(cpu); err != nil {
 			return err
 		}
+		defer d.drain()
 		return d.burst(n)
 	})
 }

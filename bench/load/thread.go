@@ -102,9 +102,10 @@ func SoftirqThread(cpu int) int {
 	return 0
 }
 
-// meter sums the processor time of the calling thread, of other processes and of the softirq
-// thread of its processor.
+// meter sums the processor time of the calling thread, of other processes and of the
+// softirqs of its processor, wherever the kernel keeps the account of those.
 type meter struct {
+	cpu       int
 	processes []int
 	softirq   int
 }
@@ -127,6 +128,13 @@ func (m *meter) read() (time.Duration, error) {
 			return 0, err
 		}
 		sum += ns
+	}
+	if softirqsApart() {
+		apart, err := interruptTime(m.cpu)
+		if err != nil {
+			return 0, err
+		}
+		sum += int64(apart)
 	}
 	return time.Duration(sum), nil
 }

@@ -196,4 +196,3 @@ func (d *driver) note(format string, args ...any) {
 func (d *driver) progress(format string, args ...any) {
 	fmt.Fprintf(d.say, "%7.1fs  %s\n", time.Since(d.begun).Seconds(), fmt.Sprintf(format, args...))
 }
-

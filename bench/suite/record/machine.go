@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
+// Revision of the sources; the linker sets it.
+var Revision = "unknown"
+
 // ThisMachine looks at the machine. What cannot be read is left empty.
 func ThisMachine() Machine {
-	m := Machine{CPU: processor(), Cores: runtime.NumCPU(), Go: runtime.Version(), Revision: revision(), LoadStart: LoadAverage()}
+	m := Machine{CPU: processor(), Cores: runtime.NumCPU(), Go: runtime.Version(), Revision: Revision, LoadStart: LoadAverage()}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])
@@ -34,26 +36,6 @@ func processor() string {
 		}
 	}
 	return runtime.GOARCH
-}
-
-// revision is that of the sources this program was built from.
-func revision() string {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	var rev, dirty string
-	for _, s := range b.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			rev = s.Value
-		case "vcs.modified":
-			if s.Value == "true" {
-				dirty = "-dirty"
-			}
-		}
-	}
-	return rev + dirty
 }
 
 // LoadAverage is the mean number of runnable tasks of the last minute.

@@ -23,8 +23,8 @@ const (
 )
 
 // Port is a port.Port on the library, used as its documentation shows, with one addition:
-// one call of its Transmit takes 32 frames in copy mode, so that Flush calls until all have
-// left.
+// one call of its Transmit takes 32 frames in copy mode, so that Flush calls until the
+// kernel has taken all.
 type Port struct {
 	socket *xdp.Socket
 	batch  []xdp.Desc
@@ -84,17 +84,20 @@ func (p *Port) Transmit(batch []port.Frame) int {
 // Recycle implements port.Port: the library finds frames that are in no ring by itself.
 func (p *Port) Recycle([]port.Frame) {}
 
-// Flush implements port.Port.
+// Flush implements port.Port. Frames that have left may be complete much later, when their
+// receiver has read them: nobody waits for that.
 func (p *Port) Flush() error {
-	for p.socket.Complete(p.socket.NumCompleted()); p.socket.NumTransmitted() > 0; p.socket.Complete(p.socket.NumCompleted()) {
+	for p.socket.NumFreeTxSlots() < ringSize {
 		p.socket.Transmit(nil)
 	}
+	p.socket.Complete(p.socket.NumCompleted())
 	p.refill()
 	return nil
 }
 
 // Wait implements port.Port.
 func (p *Port) Wait(timeout time.Duration) error {
+	p.socket.Complete(p.socket.NumCompleted())
 	_, _, err := p.socket.Poll(int(timeout / time.Millisecond))
 	return err
 }

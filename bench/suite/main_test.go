@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/bench/lab/testenv"
+	"lace-cni.io/lace/bench/suite/plan"
+	"lace-cni.io/lace/bench/suite/record"
+)
+
+func TestMain(m *testing.M) {
+	lab.Main()
+	os.Exit(m.Run())
+}
+
+func TestNonsenseOnTheCommandLine(t *testing.T) {
+	for _, args := range [][]string{
+		{"-kind", "slow"}, {"-modes", "ipvs"}, {"-paths", "mars"}, {"-services", "none"}, {"-services", "0"},
+		{"-rounds", "-1"}, {"stray"}, {"-bogus"},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {
+			t.Errorf("%v: exit code %d, output %q, errors %q", args, code, &out, &errs)
+		}
+	}
+}
+
+func TestFlagsNarrowThePlan(t *testing.T) {
+	o, err := parse([]string{"-kind", "smoke", "-modes", "nft,direct", "-loads", "rtt,floor", "-rounds", "3", "-for", "10ms", "-budget", "1m"}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, _, err := p.Steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []plan.Place{{Mode: "nft", Services: 1}, {Mode: "direct", Services: 1}}
+	if got := plan.Rigs(steps); !slices.Equal(got, want) || len(steps) != 2 || p.Rounds != 3 || p.Times.For.Milliseconds() != 10 || p.Budget.Minutes() != 1 {
+		t.Errorf("rigs %v, %d steps, plan %+v", got, len(steps), p)
+	}
+}
+
+// TestARecordedRunIsReportedAgain: table and goals come from the file alone.
+func TestARecordedRunIsReportedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.json")
+	m := record.Measurement{Load: "tcp-1", Path: "node", Services: 1}
+	r := record.Run{Layout: record.Layout, Rounds: 1, Samples: []record.Sample{
+		{Mode: "nft", Measurement: m, Values: map[string]float64{"gbps": 10}},
+		{Mode: "lace", Measurement: m, Values: map[string]float64{"gbps": 12}},
+	}}
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"-from", path}, &out, &errs); code != exitDone || !strings.Contains(out.String(), "goal tcp-1 1.2 >=1 met") {
+		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
+	}
+	out.Reset()
+	if code := run(t.Context(), []string{"-from", path, "-markdown"}, &out, &errs); code != exitDone || strings.Contains(out.String(), "goal ") || !strings.Contains(out.String(), "| tcp-1 | node | 1 | lace |") {
+		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
+	}
+	if code := run(t.Context(), []string{"-from", path + ".none"}, &out, &errs); code != exitBad {
+		t.Errorf("a file that is not there: exit code %d", code)
+	}
+}
+
+// TestARun measures two modes for two short rounds, records them and ends with the goals.
+func TestARun(t *testing.T) {
+	testenv.Privileged(t)
+	path := filepath.Join(t.TempDir(), "run.json")
+	args := []string{"-kind", "smoke", "-modes", "lace-off,direct", "-loads", "rtt,udp-new,floor", "-paths", "node", "-rounds", "2", "-for", "20ms", "-json", path}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &out, &errs); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if last := strings.Fields(lines[len(lines)-1]); len(last) != 5 || last[0] != "goal" {
+		t.Errorf("the last line is %q", lines[len(lines)-1])
+	}
+	r, err := record.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Rounds != 2 || len(r.Samples) != 2*5 || r.Generator["frames-ns"] <= 0 || len(r.Modes) != 2 || r.Seconds <= 0 {
+		t.Errorf("%d rounds, %d samples, generator %v, modes %v", r.Rounds, len(r.Samples), r.Generator, r.Modes)
+	}
+}
+
+// TestInterrupted: a run that is stopped closes what it built and says that it has nothing.
+func TestInterrupted(t *testing.T) {
+	testenv.Privileged(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	if code := run(ctx, []string{"-kind", "smoke", "-modes", "direct"}, &out, &errs); code != exitBad {
+		t.Errorf("exit code %d, errors %q", code, &errs)
+	}
+}
