@@ -3,10 +3,13 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/slowpath/attach"
 	"lace-cni.io/lace/slowpath/health"
 	"lace-cni.io/lace/slowpath/publish"
 )
@@ -99,9 +102,13 @@ func (o *observer) waiting(f fastpath) string {
 		return f.message
 	case !f.uses(state.Generation):
 		return "the fast path does not use the last snapshot yet; if that lasts, look at its log"
+	case !slices.ContainsFunc(state.Attachments.Ports, isHost):
+		return "the trunk that the fast path made (" + attach.Trunk + ") has not been found yet: the node itself does not reach Services"
 	}
 	return ""
 }
+
+func isHost(p model.Port) bool { return p.Kind == model.PortHost }
 
 // health is the State for probes.
 func (o *observer) health() health.State {

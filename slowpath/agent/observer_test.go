@@ -68,6 +68,7 @@ func (s *scene) fastpath(generation uint64, ages ...time.Duration) *counter.File
 
 func (s *scene) published(generation uint64) {
 	s.said.state = &publish.State{Generation: generation, Published: time.Unix(1_700_000_000, 0), Bytes: 4096}
+	s.said.state.Attachments.Ports = []model.Port{{ID: 1, Kind: model.PortHost}}
 }
 
 func TestWhatTheNodeWaitsFor(t *testing.T) {
@@ -83,6 +84,12 @@ func TestWhatTheNodeWaitsFor(t *testing.T) {
 		{"a fast path that is gone", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, time.Minute, time.Minute) }, "is not running", false},
 		{"a fast path whose workers have not begun", func(s *scene) { s.passing.Synced(); s.published(7); s.unborn() }, "is not running", false},
 		{"a fast path that has not taken the snapshot up", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(6, 0) }, "last snapshot", true},
+		{"the trunk, which the node's own packets take", func(s *scene) {
+			s.passing.Synced()
+			s.published(7)
+			s.said.state.Attachments.Ports = []model.Port{{ID: 2, Kind: model.PortPod}}
+			s.fastpath(7, 0)
+		}, "lace0", true},
 		{"nothing", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, 0, 0) }, "", true},
 		{"nothing, with a fast path that is ahead of a restarted agent", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(8, 0) }, "", true},
 		{"nothing, with one worker that stands still", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, 0, time.Minute) }, "", true},

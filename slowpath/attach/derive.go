@@ -56,8 +56,9 @@ func is4(a netip.Addr) bool { return a.Is4() }
 func is6(a netip.Addr) bool { return a.Is6() }
 
 // hostPort is the node itself: lace0 and every address that packets for the node bear.
+// It is there once lace0 is up, which is when the service ranges are routed to it.
 func (d *derivation) hostPort() []model.Port {
-	if d.trunk.Index == 0 {
+	if !d.trunk.Up {
 		return nil
 	}
 	p := model.Port{

@@ -42,8 +42,8 @@ func (d *derivation) routes(ports []model.Port) []model.Route {
 	for _, to := range order {
 		port := byDevice[best[to].Device]
 		if port == 0 {
-			if d.trunk.Index == 0 {
-				continue
+			if !d.trunk.Up {
+				continue // there is no host port
 			}
 			port = table.HostPort
 		}
