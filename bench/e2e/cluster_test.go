@@ -179,7 +179,7 @@ func (c *cluster) drops(t *testing.T, node string) map[string]uint64 {
 	t.Helper()
 	admin := c.Node(node).Admin()
 	defer admin.Close()
-	list, err := admin.Drops(t.Context())
+	list, err := admin.Drops(context.WithoutCancel(t.Context())) // also when the test is over
 	if err != nil {
 		t.Logf("drops of %s: %v", node, err)
 	}
