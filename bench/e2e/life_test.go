@@ -68,9 +68,9 @@ func latePacket(t *testing.T, c *cluster) {
 		for _, port := range []uint16{a.Local.Port(), 42999} {
 			src := netip.AddrPortFrom(c.Pod("shopper").Addr(family), port)
 			late := frame.TCP(src.String(), r.To.String(), packet.FlagACK, "late")
-			before := c.worker(t)
+			before := c.decided(t)
 			c.must(t, c.Pod("shopper").SendIP(t.Context(), late.Bytes()[ethernet:]))
-			eventually(t, "the segment being decided", func() bool { return c.worker(t) > before })
+			eventually(t, "the segment being decided", func() bool { return c.decided(t) > before })
 		}
 		for client, backend := range c.flows(t) {
 			was, known := registered[client]
@@ -97,14 +97,16 @@ func (c *cluster) flows(t *testing.T) map[string]string {
 	return out
 }
 
-// worker is how many packets n1's fast path has decided.
-func (c *cluster) worker(t *testing.T) uint64 {
+// decided is how many packets n1's fast path has decided, and the kernel repeated.
+func (c *cluster) decided(t *testing.T) uint64 {
 	t.Helper()
 	admin := c.Node("n1").Admin()
 	defer admin.Close()
 	s, err := admin.Status(t.Context())
 	c.must(t, err)
-	return s.Fastpath.Packets
+	lane, err := admin.Lane(t.Context())
+	c.must(t, err)
+	return s.Fastpath.Packets + lane.Hits.Packets
 }
 
 // editTakesEffect saves endpoints and times until new connections go by them: a client
@@ -163,12 +165,7 @@ func (c *cluster) problems(t *testing.T) int {
 // address is nobody's.
 func deletedService(t *testing.T, c *cluster) {
 	const name = "brief"
-	vips[name] = map[int]string{4: "10.96.0.70", 6: "fd00:10:96::70"}
-	yaml := `{apiVersion: v1, kind: Service, metadata: {name: brief, namespace: default}, spec: {
-clusterIP: 10.96.0.70, clusterIPs: [10.96.0.70, "fd00:10:96::70"], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack,
-ports: [{name: http, protocol: TCP, port: 80}, {name: echo, protocol: UDP, port: 80}]}}`
-	c.must(t, manifests.Save(c.Manifests(), "brief.yaml", []byte(yaml)))
-	c.set(t, name, c.endpoints(t, manifests.Ready, "web-1"))
+	c.brief(t, name)
 	for _, w := range ways {
 		if a := c.dial(t, "shopper", w.to(name)); a.Outcome != traffic.OK {
 			t.Errorf("before it is deleted, over %s: %s", w, a)
@@ -190,6 +187,17 @@ ports: [{name: http, protocol: TCP, port: 80}, {name: echo, protocol: UDP, port:
 	})
 	stream.Stop(t.Context())
 	dropped(t, c, "shopper", "n1", "unallocated-vip", name)
+}
+
+// brief declares a Service with one endpoint.
+func (c *cluster) brief(t *testing.T, name string) {
+	t.Helper()
+	vips[name] = map[int]string{4: "10.96.0.70", 6: "fd00:10:96::70"}
+	yaml := `{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, namespace: default}, spec: {
+clusterIP: 10.96.0.70, clusterIPs: [10.96.0.70, "fd00:10:96::70"], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack,
+ports: [{name: http, protocol: TCP, port: 80}, {name: echo, protocol: UDP, port: 80}]}}`
+	c.must(t, manifests.Save(c.Manifests(), name+".yaml", []byte(yaml)))
+	c.set(t, name, c.endpoints(t, manifests.Ready, "web-1"))
 }
 
 // awaitGone waits until no node has a Service any more.

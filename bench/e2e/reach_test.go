@@ -109,14 +109,18 @@ func nodeBackends(t *testing.T, c *cluster) {
 	}
 }
 
-// directTraffic is between pods, nodes and outside, on ports that Services use as well.
+// directTraffic is between pods, nodes and outside, on ports that Services use as well. It
+// comes from ports of its own: from one whose traffic through a Service went to the same
+// endpoint, the answers would be taken for that Service's.
 func directTraffic(t *testing.T, c *cluster) {
+	port := uint16(20000)
 	for _, from := range origins {
 		for _, to := range listeners {
 			for _, w := range ways {
 				h := c.host(t, to)
+				port++
 				r := traffic.Request{Network: w.network, To: netip.AddrPortFrom(h.Addr(w.family), lab.WebTarget), Bytes: 1000,
-					From: netip.AddrPortFrom(c.host(t, from).Addr(w.family), 0)}
+					From: netip.AddrPortFrom(c.host(t, from).Addr(w.family), port)}
 				a := c.dial(t, from, r)
 				if a.Outcome != traffic.OK || a.Server != to || a.Client.Addr() != r.From.Addr() {
 					t.Errorf("%s to %s over %s: %s, seen as %s", from, to, w, a, a.Client)
