@@ -12,7 +12,7 @@ const (
 	CauseTTL                         // its time to live is used up
 	CauseMTU                         // it does not fit the way out
 	CausePort                        // it came in on another port than the flow's packets do
-	CauseHeader                      // options, extension headers, a fragment, ICMP, or cut off
+	CauseHeader                      // options, extension headers, a fragment, ICMP, cut off, or UDP segments from the node to itself
 
 	Causes = int(CauseHeader) + 1 // number of causes, the unused 0 included
 )

@@ -106,6 +106,21 @@ INLINE enum cause check_out(struct __sk_buff *skb, const struct packet *p, const
 	return SETTLED;
 }
 
+/* A large datagram of the node's own; see fix_pseudo. */
+INLINE int is_uncut(struct __sk_buff *skb, const struct packet *p, enum hook hook)
+{
+	return hook != INGRESS && p->protocol == IPPROTO_UDP && skb->gso_size;
+}
+
+INLINE int fix_checksum(struct __sk_buff *skb, const struct packet *p, const struct decision *d, enum hook hook)
+{
+	const u32 l4 = ETH_HLEN + ip_len(p);
+
+	if (is_uncut(skb, p, hook))
+		return fix_pseudo(skb, d, l4);
+	return fix_transport(skb, p, d, l4);
+}
+
 INLINE int rewrite(struct __sk_buff *skb, const struct packet *p, const struct decision *d, const struct hop *hop)
 {
 	return p->v6 ? rewrite6(skb, d, hop) : rewrite4(skb, d, hop);
@@ -134,7 +149,9 @@ INLINE enum cause lane(struct __sk_buff *skb, const struct settings *s, const st
 	cause = check_out(skb, p, &t, out, &hop);
 	if (cause)
 		return cause;
-	if (fix_transport(skb, p, &d, ETH_HLEN + ip_len(p)))
+	if (way == UP && is_uncut(skb, p, at->hook))
+		return CAUSE_HEADER; /* no device that would cut it, and finish its checksum, lies on its way */
+	if (fix_checksum(skb, p, &d, at->hook))
 		return CAUSE_HEADER;
 	if (rewrite(skb, p, &d, &hop)) {
 		count(COUNT_CLAIMED, skb->len);
