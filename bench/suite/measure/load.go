@@ -96,9 +96,14 @@ type bench struct {
 
 // Run takes the figures of a load. cpu is where closed loops run.
 func (l *Load) Run(r *rig.Rig, p rig.Path, cpu int, t Times) (Values, error) {
+	before := r.Drops()
 	v, err := l.run(&bench{r, p, cpu, t})
-	if err != nil {
-		return nil, fmt.Errorf("%s of %s on path %s: %w", l.Name, r.Mode.Name, p, err)
+	if err == nil {
+		return v, nil
 	}
-	return v, nil
+	err = fmt.Errorf("%s of %s on path %s: %w", l.Name, r.Mode.Name, p, err)
+	if drops := r.Drops().Since(before); drops != "" {
+		err = fmt.Errorf("%w; packets dropped meanwhile: %s", err, drops)
+	}
+	return nil, err
 }

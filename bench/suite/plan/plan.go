@@ -68,7 +68,7 @@ func New(kind string) (*Plan, error) {
 	case Bench:
 		return &Plan{
 			Kind: kind, Rounds: 7, Budget: 27 * time.Minute, FlowSlots: 1 << 20, WarmUp: true,
-			Times: measure.Times{Warm: 200 * time.Millisecond, For: 600 * time.Millisecond, NewFlows: 1 << 17},
+			Times: measure.Times{Warm: 200 * time.Millisecond, For: 600 * time.Millisecond, NewFlows: 1 << 16},
 			Parts: []Part{
 				{oneWorker, []int{1}, []rig.Path{rig.Node}, everyLoad},
 				{[]string{"lace", "lace-off", "nft", "iptables", "direct"}, []int{1}, []rig.Path{rig.Outside}, []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "floor"}},
@@ -80,7 +80,7 @@ func New(kind string) (*Plan, error) {
 	case Full:
 		return &Plan{
 			Kind: kind, Rounds: 9, Budget: 6 * time.Hour, FlowSlots: 1 << 20, WarmUp: true,
-			Times: measure.Times{Warm: 500 * time.Millisecond, For: 1500 * time.Millisecond, NewFlows: 1 << 17},
+			Times: measure.Times{Warm: 500 * time.Millisecond, For: 1500 * time.Millisecond, NewFlows: 1 << 16},
 			Parts: []Part{{rig.Names(), []int{1, 1000, 10000}, rig.Paths, everyLoad}},
 		}, nil
 	}
