@@ -112,8 +112,8 @@ func TestScaleJudgesEachAttempt(t *testing.T) {
 	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
 	steps := []step{
 		{1, Programmed{at(1), at(1.1)}, at(2)},
-		{0, Programmed{at(2), at(2.1)}, at(3)},
-		{2, Programmed{at(3), at(3.1)}, at(4)},
+		{0, Programmed{at(2), at(2.1)}, at(5)},
+		{2, Programmed{at(5), at(5.1)}, at(6)},
 	}
 	cases := []struct {
 		name    string
@@ -129,16 +129,16 @@ func TestScaleJudgesEachAttempt(t *testing.T) {
 		{"with one endpoint, answered by one that is gone", 1.5, 1e6, traffic.OK, "web-2", "not one of them"},
 		{"while one endpoint is being programmed, answered by one that goes", 1.05, 1e6, traffic.OK, "web-2", ""},
 		{"with none, refused", 2.5, 1e6, traffic.Refused, "", ""},
-		{"with none, refused too late", 2.5, 2e8, traffic.Refused, "", "refused only after 200 ms"},
+		{"with none, refused too late", 2.5, 1.2e9, traffic.Refused, "", "refused only after 1200 ms"},
 		{"with none, answered", 2.5, 1e6, traffic.OK, "web-1", "while there was no endpoint"},
 		{"with none, no answer at all", 2.5, 1e6, traffic.Timeout, "", "failed: timeout"},
 		{"while none is being programmed, answered", 2.05, 1e6, traffic.OK, "web-1", ""},
 		{"while none is being programmed, refused", 2.05, 1e6, traffic.Refused, "", ""},
-		{"while two are being programmed, still refused", 3.05, 1e6, traffic.Refused, "", ""},
-		{"with two, refused", 3.5, 1e6, traffic.Refused, "", "failed: refused"},
-		{"with two, answered by the second", 3.5, 1e6, traffic.OK, "web-2", ""},
-		{"with two, answered by a third", 3.5, 1e6, traffic.OK, "web-3", "not one of them"},
-		{"with two, reset", 3.5, 1e6, traffic.Reset, "", "failed: reset"},
+		{"while two are being programmed, still refused", 5.05, 1e6, traffic.Refused, "", ""},
+		{"with two, refused", 5.5, 1e6, traffic.Refused, "", "failed: refused"},
+		{"with two, answered by the second", 5.5, 1e6, traffic.OK, "web-2", ""},
+		{"with two, answered by a third", 5.5, 1e6, traffic.OK, "web-3", "not one of them"},
+		{"with two, reset", 5.5, 1e6, traffic.Reset, "", "failed: reset"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,8 +94,10 @@ type scaleTally struct {
 	slowest           time.Duration // refusal
 }
 
-// refusedWithin is how soon a client must know that there is nobody.
-const refusedWithin = 100 * time.Millisecond
+// refusedWithin is how soon a client must know that there is nobody: before it repeats
+// its first packet (RFC 6298, section 2), so that the first one was answered. How long it
+// took is in the act's line.
+const refusedWithin = time.Second
 
 // judge holds one attempt against the step in which it was made.
 func (t *scaleTally) judge(steps []step, web []manifests.Endpoint, a traffic.Answer) error {
