@@ -33,7 +33,7 @@ func newCheck() *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&places.StateDir, "state-dir", defaultStateDir, "state directory of the node's Lace")
+	cmd.Flags().StringVar(&places.StateDir, "state-dir", stateDir(), "state directory of the node's Lace, else $LACE_STATE_DIR")
 	cmd.Flags().StringVar(&places.BPFFS, "bpffs", "/sys/fs/bpf", "BPF file system that Lace pins its objects in")
 	formatFlag(cmd, &format)
 	return cmd

@@ -24,6 +24,7 @@ type demo struct {
 	plain       bool
 	keep        bool
 	manifests   string
+	lane        string
 }
 
 // newDemo shows Lace without a cluster.
@@ -39,8 +40,11 @@ func newDemo() *cobra.Command {
 			"memory, and every line says SIMULATED.",
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			if d.sim && d.requireReal {
+			switch {
+			case d.sim && d.requireReal:
 				return fmt.Errorf("--sim and --require-real exclude each other")
+			case d.lane != "on" && d.lane != "off":
+				return fmt.Errorf("--lane %q: say on or off", d.lane)
 			}
 			return nil
 		},
@@ -52,6 +56,7 @@ func newDemo() *cobra.Command {
 	f.BoolVar(&d.requireReal, "require-real", false, "fail rather than simulate")
 	f.BoolVar(&d.plain, "plain", false, "no colour, no live table: a line for each act")
 	f.BoolVar(&d.keep, "keep", false, "leave the folder with manifests and logs behind")
+	f.StringVar(&d.lane, "lane", "on", "on or off: whether the kernel carries established connections, where it is real")
 	f.StringVar(&d.manifests, "manifests", "", "folder of YAML to begin with, copied; it needs the Nodes and the Service web of the usual one")
 	return cmd
 }
@@ -106,7 +111,7 @@ func (d *demo) open(ctx context.Context, errs io.Writer) (closingStage, error) {
 	case d.sim:
 		return simulated.Start(ctx, d.manifests, d.keep)
 	case len(missing) == 0:
-		return real.Start(ctx, d.manifests, d.keep)
+		return real.Start(ctx, d.manifests, d.keep, d.lane)
 	case d.requireReal:
 		return nil, fmt.Errorf("the real demo needs %s: run it as root", strings.Join(missing, ", "))
 	}

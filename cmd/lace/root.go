@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -57,11 +58,17 @@ func noCommand(cmd *cobra.Command, args []string) error {
 // node is the agent that a command asks.
 type node struct{ stateDir string }
 
-// defaultStateDir is that of the two processes of a node.
-const defaultStateDir = "/run/lace"
+// stateDir is the default: that of the two processes of a node, unless the environment
+// names another one.
+func stateDir() string {
+	if dir := os.Getenv("LACE_STATE_DIR"); dir != "" {
+		return dir
+	}
+	return "/run/lace"
+}
 
 func (n *node) flag(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&n.stateDir, "state-dir", defaultStateDir, "state directory of the node's Lace")
+	cmd.PersistentFlags().StringVar(&n.stateDir, "state-dir", stateDir(), "state directory of the node's Lace, else $LACE_STATE_DIR")
 }
 
 func (n *node) client() *api.Client {

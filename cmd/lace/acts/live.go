@@ -23,6 +23,7 @@ type View struct {
 	PerSecond float64       // packets that Go decided
 	Drops     []api.Drop
 	Manifests string
+	Tells     []string
 	Error     error // why the picture is not complete
 }
 
@@ -54,7 +55,7 @@ func Watch(ctx context.Context, s Stage, show func(View)) {
 
 // look makes the second's connections and asks the agent.
 func look(ctx context.Context, s *scene) View {
-	v := View{Label: s.Label(), Simulated: s.Simulated(), Manifests: s.Manifests()}
+	v := View{Label: s.Label(), Simulated: s.Simulated(), Manifests: s.Manifests(), Tells: s.Tells()}
 	tallies := make(chan traffic.Tally)
 	for _, c := range s.Clients() {
 		go func() {
@@ -119,6 +120,9 @@ func (v View) Render(p screen.Paint) string {
 		fmt.Fprintf(&out, "%s\n\n", p.Bad(v.Error.Error()))
 	}
 	fmt.Fprintf(&out, "edit and save: %s   [q] quit\n", v.Manifests)
+	for _, text := range v.Tells {
+		fmt.Fprintln(&out, text)
+	}
 	return out.String()
 }
 

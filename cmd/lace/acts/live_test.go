@@ -15,7 +15,7 @@ import (
 // and where to edit; a simulation says so.
 func TestRender(t *testing.T) {
 	v := View{
-		Label: "packets in memory", Simulated: true, Manifests: "/somewhere/manifests", PerSecond: 1234,
+		Label: "packets in memory", Simulated: true, Manifests: "/somewhere/manifests", Tells: []string{"another terminal: ask"}, PerSecond: 1234,
 		Backends: []api.Backend{
 			{Service: "web", Port: "http", Protocol: "TCP", Pod: "default/web-1", Node: "n1", Address: "10.244.1.11", Used: true, Flows: 7},
 			{Service: "web", Port: "http", Protocol: "TCP", Pod: "default/web-2", Node: "n1", Address: "10.244.1.12", Used: true},
@@ -38,6 +38,7 @@ func TestRender(t *testing.T) {
 		"100 in the last second, 99 ok, 1 refused",
 		"1234/s through Go", "12 of 65536", "no-endpoints 3\n", "the agent is gone",
 		"edit and save: /somewhere/manifests   [q] quit",
+		"another terminal: ask",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

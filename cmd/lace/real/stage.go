@@ -29,9 +29,9 @@ type Stage struct {
 var _ acts.Stage = (*Stage)(nil)
 
 // Start builds the lab and starts every process in it. folder is YAML to begin with;
-// empty: that of the lab.
-func Start(ctx context.Context, folder string, keep bool) (*Stage, error) {
-	l, err := lab.Start(ctx, lab.Topology{Manifests: folder, Keep: keep})
+// empty: that of the lab. lane is on or off.
+func Start(ctx context.Context, folder string, keep bool, lane string) (*Stage, error) {
+	l, err := lab.Start(ctx, lab.Topology{Manifests: folder, Keep: keep, Lane: lane})
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +208,6 @@ func (s *Stage) Manifests() string { return s.lab.Manifests() }
 func (s *Stage) Tells() []string {
 	return []string{
 		"logs: " + s.lab.Folder() + "/n1, n2",
-		"another terminal: lace get backends --state-dir " + s.node.StatePath(""),
+		"another terminal: export LACE_STATE_DIR=" + s.node.StatePath("") + "; bin/lace get backends",
 	}
 }

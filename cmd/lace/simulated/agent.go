@@ -48,8 +48,10 @@ func (a *agent) run(ctx context.Context) error {
 	a.started = time.Now()
 	a.synced.Store(false)
 	var err error
+	settings := table.DefaultSettings()
+	settings.Lane = 0 // there is no kernel that could carry anything
 	a.publisher, err = publish.New(publish.Config{
-		Node: nodeName, Path: a.snapshotPath(), Log: a.log,
+		Node: nodeName, Path: a.snapshotPath(), Log: a.log, Settings: settings,
 		Latency: func(d time.Duration) { a.latency.Store(int64(d)) },
 	})
 	if err != nil {

@@ -179,7 +179,7 @@ func (s *Stage) Manifests() string { return filepath.Join(s.folder, "manifests")
 func (s *Stage) Tells() []string {
 	return []string{
 		"log: " + filepath.Join(s.folder, "log"),
-		"another terminal: lace get backends --state-dir " + s.folder,
+		"another terminal: export LACE_STATE_DIR=" + s.folder + "; bin/lace get backends",
 	}
 }
 
