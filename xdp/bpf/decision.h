@@ -43,15 +43,9 @@ INLINE void copy_high(struct decision *d, const struct slot *slot)
 	}
 }
 
-/* Copies the decision about a packet's flow out of a slot that held its tuple a moment ago.
- * 0: somebody was writing there, or it holds another flow by now. */
-INLINE int decision_copy(const struct settings *s, struct slot *slot, u64 key, const struct packet *p,
-			 struct decision *d)
+/* Whatever the slot holds, a mixture perhaps. */
+INLINE void decision_read(const struct slot *slot, const struct packet *p, struct decision *d)
 {
-	u32 seq = sequence(s, slot);
-
-	if (seq & 1 || !slot_matches(slot, key, p))
-		return 0;
 	d->new_src = READ_ONCE(slot->new_src);
 	d->new_dst = READ_ONCE(slot->new_dst);
 	d->new_ports = READ_ONCE(slot->new_ports);
@@ -64,6 +58,18 @@ INLINE int decision_copy(const struct settings *s, struct slot *slot, u64 key, c
 	d->mode = READ_ONCE(slot->mode);
 	if (p->v6)
 		copy_high(d, slot);
+}
+
+/* Copies the decision about a packet's flow out of a slot that held its tuple a moment ago.
+ * 0: somebody was writing there, or it holds another flow by now. */
+INLINE int decision_copy(const struct settings *s, struct slot *slot, u64 key, const struct packet *p,
+			 struct decision *d)
+{
+	u32 seq = sequence(s, slot);
+
+	if (seq & 1 || !slot_matches(slot, key, p))
+		return 0;
+	decision_read(slot, p, d);
 	d->incarnation = seq >> 1;
 	return sequence(s, slot) == seq;
 }
