@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
 	"lace-cni.io/lace/slowpath/source/dir"
 )
@@ -22,6 +23,7 @@ type options struct {
 	nodeName    string
 	sourceDir   string
 	ranges      ranges
+	lane        string
 	healthAddr  string
 	metricsAddr string
 	cleanup     bool
@@ -38,6 +40,7 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.nodeName, "node-name", "", "`name` of this node's Node object (default: the host name in lower case)")
 	f.StringVar(&o.sourceDir, "source-dir", "", "`folder` of YAML that holds Services, EndpointSlices and Nodes")
 	f.Var(&o.ranges, "service-cidrs", "service ranges, `prefixes` separated by commas; the node's own packets to them go to Lace")
+	f.StringVar(&o.lane, "lane", "on", "`on` or off: whether the kernel carries established connections, or every packet of theirs goes through Go")
 	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics and /proxyMode; empty: not served")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
@@ -68,6 +71,8 @@ func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("%q is no flag: flags are all there is", rest[0])
+	case o.lane != "on" && o.lane != "off":
+		return fmt.Errorf("--lane %q: say on or off", o.lane)
 	case o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto":
 		return fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
 	case o.sourceDir == "" && !o.cleanup && !o.version:
@@ -93,8 +98,18 @@ func (o *options) config(errs io.Writer) agent.Config {
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
 		Source: source, SourceName: "dir:" + o.sourceDir,
 		ServiceCIDRs: o.ranges, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
-		Version: version, Log: log,
+		Settings: o.settings(), Version: version, Log: log,
 	}
+}
+
+// settings are the defaults but for what a flag says.
+func (o *options) settings() table.Settings {
+	s := table.DefaultSettings()
+	s.Lane = 0
+	if o.lane == "on" {
+		s.Lane = 1
+	}
+	return s
 }
 
 func (o *options) handler(w io.Writer) slog.Handler {

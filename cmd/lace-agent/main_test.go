@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"lace-cni.io/lace/fastpath/table"
 )
 
 func TestCommandLines(t *testing.T) {
@@ -28,6 +31,7 @@ func TestCommandLines(t *testing.T) {
 		{"a range that is no prefix", []string{"--service-cidrs=10.96.0.0"}, exitUsage, "10.96.0.0/16"},
 		{"a range with bits behind its length", []string{"--service-cidrs=10.96.0.1/16"}, exitUsage, "do you mean 10.96.0.0/16"},
 		{"ranges that overlap", []string{"--source-dir=x", "--node-name=n", "--state-dir=" + absent, "--service-cidrs=10.0.0.0/8, 10.96.0.0/16"}, exitBad, "overlap"},
+		{"a lane that is neither on nor off", []string{"--source-dir=x", "--lane=yes"}, exitUsage, "--lane"},
 		{"a log format that does not exist", []string{"--source-dir=x", "--log-format=xml"}, exitUsage, "xml"},
 		{"a log level that does not exist", []string{"--log-level=loud"}, exitUsage, "loud"},
 	}
@@ -44,6 +48,25 @@ func TestCommandLines(t *testing.T) {
 				t.Errorf("%s was made although nothing was started", absent)
 			}
 		})
+	}
+}
+
+func TestLaneFlag(t *testing.T) {
+	for word, want := range map[string]uint8{"on": 1, "off": 0} {
+		o, err := parse([]string{"--source-dir=x", "--node-name=n", "--lane=" + word}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.config(io.Discard).Settings.Lane; got != want {
+			t.Errorf("--lane %s publishes %d, want %d", word, got, want)
+		}
+	}
+	o, err := parse([]string{"--source-dir=x", "--node-name=n"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(table.DefaultSettings(), o.config(io.Discard).Settings); diff != "" {
+		t.Errorf("without flags (-defaults +published):\n%s", diff)
 	}
 }
 

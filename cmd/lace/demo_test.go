@@ -108,10 +108,15 @@ func TestDemoFailsHonestly(t *testing.T) {
 	}
 }
 
-// Flags that exclude each other are a mistake of the command line.
+// Flags that make no sense are a mistake of the command line.
 func TestDemoFlags(t *testing.T) {
-	code, _, errs := playDemo(t, "--sim", "--require-real")
-	if code != 2 || !strings.Contains(errs, "exclude each other") {
-		t.Errorf("exit code %d, message %q", code, errs)
+	for says, args := range map[string][]string{
+		"exclude each other":          {"--sim", "--require-real"},
+		`--lane "yes": say on or off`: {"--lane", "yes"},
+	} {
+		code, _, errs := playDemo(t, args...)
+		if code != 2 || !strings.Contains(errs, says) {
+			t.Errorf("%v: exit code %d, message %q", args, code, errs)
+		}
 	}
 }

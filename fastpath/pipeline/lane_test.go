@@ -11,10 +11,13 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 )
 
-// laneOn lets flows of vip run in the lane.
-func laneOn(backends ...string) func(*world) {
+// laneOn and laneOff serve vip with and without the lane.
+func laneOn(backends ...string) func(*world)  { return laneIs(1, backends) }
+func laneOff(backends ...string) func(*world) { return laneIs(0, backends) }
+
+func laneIs(on uint8, backends []string) func(*world) {
 	return func(w *world) {
-		w.contents.Settings.Lane = 1
+		w.contents.Settings.Lane = on
 		w.serve("vip", backends...)
 	}
 }
@@ -72,13 +75,13 @@ func TestHandingOver(t *testing.T) {
 		},
 		{
 			sentence: "nothing is handed over while the lane is off",
-			given:    serving("vip", "web:8080"),
+			given:    laneOff("web:8080"),
 			steps:    steps(connected, answers, wait, moves(conntrack.ModeGo, "web:8080")),
 		},
 		{
 			sentence: "a connection from before the lane was switched on is handed over when it goes on",
 			over:     onlyTCP,
-			given:    serving("vip", "web:8080"),
+			given:    laneOff("web:8080"),
 			steps: steps(connected, after(laneOn("web:8080"), speaks), wait, moves(conntrack.ModeGo, "web:8080"),
 				answers, wait, moves(conntrack.ModeLane, "web:8080")),
 		},

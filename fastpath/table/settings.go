@@ -2,12 +2,13 @@ package table
 
 import "time"
 
-// DefaultSettings are those of a node on which nothing was configured. Timeouts follow
-// nf_conntrack, but for established TCP (24 h) and half-closed TCP (1 h), which follow
-// kube-proxy. The source ports lie above both the usual range of NodePorts and that of
-// the host's own sockets (net.ipv4.ip_local_port_range).
+// DefaultSettings are those of a node on which nothing was configured. The lane is on.
+// Timeouts follow nf_conntrack, but for established TCP (24 h) and half-closed TCP (1 h),
+// which follow kube-proxy. The source ports lie above both the usual range of NodePorts and
+// that of the host's own sockets (net.ipv4.ip_local_port_range).
 func DefaultSettings() Settings {
 	return Settings{
+		Lane:             1,
 		HalfOpenMax:      65536,
 		SourcePortFirst:  61000,
 		SourcePortLast:   65535,
