@@ -34,6 +34,7 @@ type Loop struct {
 	Processes []int         // that serve: their threads were put on the same processor by Place
 	For       time.Duration // how long to send; not used with Packets
 	Packets   int           // how many to send, in one call; 0: as long as For says
+	Burst     int           // how many to send between looks at the clock; 0: so many that a call costs nothing
 	Arrived   func() (uint64, error)
 }
 
@@ -88,6 +89,9 @@ func (l *Loop) run(s source, size int) (Cost, error) {
 	if l.Packets > 0 {
 		err = s.burst(l.Packets)
 	} else {
+		if l.Burst > 0 {
+			size = l.Burst
+		}
 		for err == nil && time.Since(start) < l.For {
 			err = s.burst(size)
 		}

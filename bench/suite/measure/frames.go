@@ -98,7 +98,7 @@ func (b *bench) placed(f func() error) error {
 }
 
 func (b *bench) loop(s sinks) load.Loop {
-	return load.Loop{CPU: b.cpu, Processes: b.Processes(), For: b.times.For, Arrived: s.taken}
+	return load.Loop{CPU: b.cpu, Processes: b.Processes(), For: b.times.For, Burst: b.times.Burst, Arrived: s.taken}
 }
 
 // values of a closed loop; punted is what user space received meanwhile, per packet sent.

@@ -70,6 +70,7 @@ type Times struct {
 	Warm     time.Duration // before it, of streams
 	For      time.Duration
 	NewFlows int // how many new flows to make, in place of For
+	Burst    int // see load.Loop; 0 where figures matter
 }
 
 // Refuses says why a mode cannot carry the load on a path; empty: it can. want is whether a

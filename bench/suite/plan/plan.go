@@ -59,7 +59,7 @@ func New(kind string) (*Plan, error) {
 	case Smoke:
 		return &Plan{
 			Kind: kind, Rounds: 1, Budget: 2 * time.Minute, FlowSlots: 1 << 18,
-			Times: measure.Times{Warm: 50 * time.Millisecond, For: 150 * time.Millisecond, NewFlows: 1 << 14},
+			Times: measure.Times{Warm: 50 * time.Millisecond, For: 150 * time.Millisecond, NewFlows: 1 << 14, Burst: 1 << 15},
 			Parts: []Part{
 				{oneWorker, []int{1}, []rig.Path{rig.Node}, everyLoad},
 				{[]string{"lace", "nft"}, []int{1}, []rig.Path{rig.Across, rig.Outside}, []string{"udp-frames", "tcp-1"}},
