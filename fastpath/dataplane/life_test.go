@@ -324,3 +324,55 @@ func TestStatusSaysWhatIsInForce(t *testing.T) {
 	}
 	f.stop()
 }
+
+// TestTheLaneIsSwitchedUnderConnections: they go on, and are moved by whom the tables say.
+func TestTheLaneIsSwitchedUnderConnections(t *testing.T) {
+	n, f := newNetwork(t), newFastpath(t, 1)
+	n.serveEcho()
+	generation := uint64(0)
+	lane := func(on uint8) {
+		generation++
+		c := n.contents(generation)
+		c.Settings.Lane = on
+		f.publish(c)
+		if generation == 1 {
+			f.start()
+		}
+		f.uses(generation)
+	}
+	lane(0)
+	var flows []net.Conn
+	for _, vip := range vips {
+		for _, kind := range []string{"tcp", "udp"} {
+			c, err := n.dial(n.client, kind, netip.AddrPortFrom(vip, toWeb))
+			n.must(err)
+			defer c.Close()
+			flows = append(flows, c)
+		}
+	}
+	const rounds = 20
+	speak := func() (byGo uint64) {
+		t.Helper()
+		before := f.totals().Reasons[reason.Reply].Packets
+		for range rounds {
+			for _, c := range flows {
+				n.must(talk(c, 1000))
+			}
+		}
+		return f.totals().Reasons[reason.Reply].Packets - before
+	}
+	all := uint64(rounds * len(flows))
+	for i := range 2 {
+		// The counts of the last batch may be on their way.
+		if got := speak(); got < all-4 {
+			t.Errorf("round %d, lane off: Go moved %d replies of %d", i, got, all)
+		}
+		lane(1)
+		speak() // hands over what was not before
+		if got := speak(); got > all/10 {
+			t.Errorf("round %d, lane on: Go moved %d replies of %d", i, got, all)
+		}
+		lane(0)
+	}
+	f.stop()
+}
