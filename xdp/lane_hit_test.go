@@ -22,7 +22,7 @@ const (
 func isUnknownFlag(err error) bool { return errors.Is(err, unix.EINVAL) }
 
 // places are the addresses of a family that the cases below speak of.
-type places struct{ pod, other, node, vip, near, far, outside, self string }
+type places struct{ pod, other, node, vip, far, outside, self string }
 
 var families = map[string]places{
 	"IPv4": {pod: "10.1.0.2", other: "10.1.0.3", node: "10.1.0.1", vip: "10.96.0.1", far: "10.2.0.3", outside: "192.0.2.9", self: "192.0.2.1"},
