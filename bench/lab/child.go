@@ -92,12 +92,3 @@ func (s *cellService) SignalProcess(a SignalArgs, _ *struct{}) error {
 		return fmt.Errorf("the %s still runs %s after signal %v", a.Role, a.Wait, a.Signal)
 	}
 }
-
-// ProcessState tells whether a child runs.
-func (s *cellService) ProcessState(role string, running *bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.children[role]
-	*running = c != nil && !c.over()
-	return nil
-}

@@ -39,7 +39,6 @@ func newFolder(source string) (*folder, error) {
 
 func (f *folder) lockPath() string            { return filepath.Join(f.path, "lock") }
 func (f *folder) manifests() string           { return filepath.Join(f.path, "manifests") }
-func (f *folder) nodeDir(node string) string  { return filepath.Join(f.path, node) }
 func (f *folder) stateDir(node string) string { return filepath.Join(f.path, node, "state") }
 func (f *folder) log(node, role string) string {
 	return filepath.Join(f.path, node, role+".log")

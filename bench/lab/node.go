@@ -48,11 +48,6 @@ func (n *Node) signal(ctx context.Context, role string, sig syscall.Signal) erro
 	return n.cell.call(ctx, "Cell.SignalProcess", args, &struct{}{})
 }
 
-func (n *Node) running(ctx context.Context, role string) (running bool, err error) {
-	err = n.cell.call(ctx, "Cell.ProcessState", role, &running)
-	return running, err
-}
-
 // KillFastpath kills the fast path with SIGKILL and returns when it is gone.
 func (n *Node) KillFastpath(ctx context.Context) error {
 	return n.signal(ctx, roleFastpath, syscall.SIGKILL)

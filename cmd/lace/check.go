@@ -28,7 +28,7 @@ func newCheck() *cobra.Command {
 				return err
 			}
 			if preflight.Failed(findings) {
-				return silent
+				return errSaid
 			}
 			return nil
 		}),

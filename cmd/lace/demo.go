@@ -99,7 +99,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	fmt.Fprintln(out, lastLine(s, tally))
 	if tally.Failed > 0 {
-		return silent
+		return errSaid
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }
 
-// silent ends a command with exit code 1 when it has already said why.
-var silent = errors.New("said already")
+// errSaid ends a command with exit code 1 when it has already said why.
+var errSaid = errors.New("said already")
 
 // exitCode tells mistakes of the command line from everything else. An agent that calls
 // the question itself bad (an address that does not parse) says the same thing.

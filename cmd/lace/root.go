@@ -22,7 +22,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	root.SetErr(errs)
 	cmd, err := root.ExecuteContextC(ctx)
 	code := exitCode(err)
-	if err != nil && !errors.Is(err, silent) {
+	if err != nil && !errors.Is(err, errSaid) {
 		fmt.Fprintf(errs, "lace: %v\n", err)
 	}
 	if code == exitUsage {

@@ -39,7 +39,6 @@ func playedStack(n *network) (netdev.Stack, error) {
 type player struct {
 	fake *netdev.Fake
 	err  error
-	last int // index of the device that was added last
 	all  map[string]int
 }
 
