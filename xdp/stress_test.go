@@ -14,8 +14,6 @@ import (
 
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/packet"
-	"lace-cni.io/lace/xdp/bpf"
-	"lace-cni.io/lace/xdp/bpf/stress"
 )
 
 // tally and work are the records of xdp/bpf/stress/stress.c.
@@ -49,16 +47,7 @@ func newStressor(t *testing.T, unchecked uint32) *stressor {
 	must(t, err)
 	t.Cleanup(func() { o.Close() })
 	s := &stressor{node: newNode(t, o)}
-	var loaded stress.StressObjects
-	spec, err := stress.LoadStress()
-	must(t, err)
-	spec.Maps[bpf.LaceMapFlows].MaxEntries = o.bpf.Flows.MaxEntries()
-	must(t, spec.LoadAndAssign(&loaded, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		bpf.LaceMapFlows: o.bpf.Flows, bpf.LaceMapSettings: o.bpf.Settings,
-	}}))
-	t.Cleanup(func() { loaded.Close() })
-	must(t, loaded.Work.Put(uint32(0), work{Random: rand.Uint64(), Clients: stressClients, Unchecked: unchecked}))
-	s.program, s.tally = loaded.StressPrograms.Stress, loaded.Tally
+	s.program, s.tally = loadStress(t, o, work{Random: rand.Uint64(), Clients: stressClients, Unchecked: unchecked})
 	return s
 }
 
