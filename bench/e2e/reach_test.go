@@ -62,12 +62,13 @@ func hairpin(t *testing.T, c *cluster) {
 	}
 }
 
-// clash calls two Services with the same backend from one client port, both at once.
+// clash calls two Services with the same backend from one client port, both at once. The
+// ports lie below those that the kernel gives to other connections (32768 and up).
 func clash(t *testing.T, c *cluster) {
 	for i, from := range []string{"shopper", "visitor", "n1", lab.OutsideName, "web-1"} {
 		h := c.host(t, from)
 		for k, w := range ways {
-			local := netip.AddrPortFrom(netip.Addr{}, uint16(40000+10*i+k))
+			local := netip.AddrPortFrom(netip.Addr{}, uint16(22000+10*i+k))
 			var streams []*lab.Stream
 			for _, service := range []string{"solo", "twin"} {
 				r := w.to(service)
