@@ -15,7 +15,7 @@ import (
 )
 
 // Layout is the version of the pinned maps' layout. Maps of another version are not read.
-const Layout = 2
+const Layout = 3
 
 var errLayout = errors.New("of another layout")
 
@@ -133,6 +133,7 @@ func usedSlots(mem []byte) int {
 func (o *Objects) ResetFlows() (lost int) {
 	lost = usedSlots(o.flows) / 2
 	clear(o.flows)
+	clear(o.tags)
 	o.opened.LostFlows += lost
 	o.opened.Kept = false
 	o.log.Warn("flow table emptied", "path", o.pins.mapPath(bpf.LaceMapFlows), "flows_lost", lost)
@@ -149,6 +150,7 @@ func (o *Objects) maps() map[string]*ebpf.Map {
 		bpf.LaceMapCounters:     o.bpf.Counters,
 		bpf.LaceMapDevices:      o.bpf.Devices,
 		bpf.LaceMapFlows:        o.bpf.Flows,
+		bpf.LaceMapFlowTags:     o.bpf.FlowTags,
 		bpf.LaceMapPorts:        o.bpf.Ports,
 		bpf.LaceMapSettings:     o.bpf.Settings,
 		bpf.LaceMapSockets:      o.bpf.Sockets,

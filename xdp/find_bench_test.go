@@ -73,8 +73,9 @@ func loadStress(t testing.TB, o *Objects, w work) (program *ebpf.Program, sum *e
 	spec, err := stress.LoadStress()
 	must(t, err)
 	spec.Maps[bpf.LaceMapFlows].MaxEntries = o.bpf.Flows.MaxEntries()
+	spec.Maps[bpf.LaceMapFlowTags].MaxEntries = o.bpf.FlowTags.MaxEntries()
 	must(t, spec.LoadAndAssign(&loaded, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		bpf.LaceMapFlows: o.bpf.Flows, bpf.LaceMapSettings: o.bpf.Settings,
+		bpf.LaceMapFlows: o.bpf.Flows, bpf.LaceMapFlowTags: o.bpf.FlowTags, bpf.LaceMapSettings: o.bpf.Settings,
 	}}))
 	t.Cleanup(func() { loaded.Close() })
 	must(t, loaded.Work.Put(uint32(0), w))

@@ -60,7 +60,7 @@ func TestFlowTable(t *testing.T) {
 					in = append(in, p)
 				}
 			}
-			first, second := homes(o.FlowMemory(), n.flows.Keys(), n.flows.Buckets())
+			first, second := homes(o.flows, n.flows.Keys(), n.flows.Buckets())
 			if first+second != 2*len(in) || second == 0 || first == 0 {
 				t.Fatalf("%d flows lie %d times in their first bucket and %d in their second: the table does not lie as agreed, or the test does not fill it", len(in), first, second)
 			}
@@ -125,7 +125,7 @@ func TestDeletedFlow(t *testing.T) {
 func TestTornSlot(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
 	n.insert(t, pair{client: "10.1.0.2", clientPort: 1, vip: "10.96.9.9", vipPort: 80, backend: "10.1.0.3", backendPort: 8080, protocol: 6}, conntrack.ModeGo)
-	mem := n.o.FlowMemory()
+	mem, _ := n.o.FlowMemory()
 	for at := conntrack.SlotSize; at < len(mem); at += conntrack.SlotSize {
 		binary.LittleEndian.PutUint32(mem[at:], binary.LittleEndian.Uint32(mem[at:])|1)
 	}

@@ -2,13 +2,11 @@ package xdp
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"lace-cni.io/lace/fastpath/table"
 )
@@ -34,12 +32,10 @@ type generations struct {
 
 // mapGenerations maps the array and finds out what an earlier process left in it.
 func mapGenerations(m *ebpf.Map) (g generations, err error) {
-	size := int(m.MaxEntries() * m.ValueSize())
-	g.mem, err = unix.Mmap(m.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return g, fmt.Errorf("mapping generations (%d bytes): %w", size, err)
+	if g.mem, err = mapArray("generations", m); err != nil {
+		return g, err
 	}
-	g.entries = unsafe.Slice((*uint32)(unsafe.Pointer(&g.mem[0])), size/4)
+	g.entries = unsafe.Slice((*uint32)(unsafe.Pointer(&g.mem[0])), len(g.mem)/4)
 	g.present, g.next = make([]uint64, len(g.entries)/64), make([]uint64, len(g.entries)/64)
 	for id := range g.entries {
 		if g.entries[id] != 0 {
@@ -50,10 +46,7 @@ func mapGenerations(m *ebpf.Map) (g generations, err error) {
 }
 
 func (g *generations) unmap() error {
-	if g.mem == nil {
-		return nil
-	}
-	err := unix.Munmap(g.mem)
+	err := unmap(&g.mem)
 	*g = generations{}
 	return err
 }

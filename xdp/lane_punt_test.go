@@ -45,7 +45,7 @@ func (n *node) hits(t *testing.T, p *ebpf.Program, in skb, frame []byte) {
 // slotBytes is the memory of the slot in which a flow lives.
 func (n *node) slotBytes(t *testing.T, f *conntrack.Flow) []byte {
 	t.Helper()
-	mem := n.o.FlowMemory()
+	mem, _ := n.o.FlowMemory()
 	want := uint64(f.SrcPort>>8|f.SrcPort<<8) | uint64(f.DstPort>>8|f.DstPort<<8)<<16 | uint64(f.Protocol)<<32
 	for at := conntrack.SlotSize; at < len(mem); at += conntrack.SlotSize {
 		if key := binary.LittleEndian.Uint64(mem[at+8:]); key&0xffffffffff == want && key>>63 == 1 {

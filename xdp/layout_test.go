@@ -55,6 +55,7 @@ func TestConstants(t *testing.T) {
 	must(t, err)
 	for what, c := range map[string][2]int{
 		"bytes of a flow table slot": {int(spec.Maps["flows"].ValueSize), conntrack.SlotSize},
+		"bytes of a tag record":      {int(spec.Maps["flow_tags"].ValueSize), conntrack.TagSize},
 		"ports":                      {int(spec.Maps["ports"].MaxEntries), table.MaxPorts},
 		"queues":                     {int(spec.Maps["sockets"].MaxEntries), MaxQueues},
 		"frontend ids":               {int(spec.Maps["frontend_gens"].MaxEntries) * 2, FrontendIDs},

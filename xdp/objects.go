@@ -26,6 +26,7 @@ type Objects struct {
 	bpf    bpf.LaceObjects
 	opened Opened
 	flows  []byte
+	tags   []byte
 
 	settings settings
 	ports    mirror[uint32, port]
@@ -83,6 +84,7 @@ func (o *Objects) load(flowSlots int) error {
 		return fmt.Errorf("embedded BPF object: %w", err)
 	}
 	spec.Maps[bpf.LaceMapFlows].MaxEntries = uint32(flowSlots)
+	spec.Maps[bpf.LaceMapFlowTags].MaxEntries = uint32(conntrack.BucketsIn(flowSlots))
 	kept, err := o.adopt(spec)
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func (o *Objects) load(flowSlots int) error {
 		return err
 	}
 	_, o.opened.Kept = kept[bpf.LaceMapFlows]
-	if err := o.mapFlows(flowSlots); err != nil {
+	if err := o.mapFlows(); err != nil {
 		return err
 	}
 	if err := o.mapAllGenerations(); err != nil {
@@ -105,14 +107,31 @@ func (o *Objects) load(flowSlots int) error {
 }
 
 // mapFlows maps the flow table into memory.
-func (o *Objects) mapFlows(slots int) error {
-	size := slots * conntrack.SlotSize
-	mem, err := unix.Mmap(o.bpf.Flows.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return fmt.Errorf("mapping the flow table (%d bytes): %w", size, err)
+func (o *Objects) mapFlows() (err error) {
+	if o.flows, err = mapArray("flow table", o.bpf.Flows); err != nil {
+		return err
 	}
-	o.flows = mem
-	return nil
+	o.tags, err = mapArray("tags of the flow table", o.bpf.FlowTags)
+	return err
+}
+
+// mapArray maps all entries of an array into memory.
+func mapArray(what string, m *ebpf.Map) ([]byte, error) {
+	size := int(m.MaxEntries() * m.ValueSize())
+	mem, err := unix.Mmap(m.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping the %s (%d bytes): %w", what, size, err)
+	}
+	return mem, nil
+}
+
+func unmap(mem *[]byte) error {
+	if *mem == nil {
+		return nil
+	}
+	err := unix.Munmap(*mem)
+	*mem = nil
+	return err
 }
 
 // readState reads what the kept maps hold, so that the first sync writes differences only.
@@ -132,9 +151,9 @@ func (o *Objects) readState() error {
 // Opened says what Open found.
 func (o *Objects) Opened() Opened { return o.opened }
 
-// FlowMemory is the flow table, shared with the programs and with every process that maps
-// it: conntrack.Map makes a table of it. Valid until Close.
-func (o *Objects) FlowMemory() []byte { return o.flows }
+// FlowMemory is the flow table and the tags of its buckets, shared with the programs and
+// with every process that maps them: conntrack.Map makes a table of them. Valid until Close.
+func (o *Objects) FlowMemory() (slots, tags []byte) { return o.flows, o.tags }
 
 // SetSocket makes the AF_XDP socket fd receive what the trunk brings on queue. A socket that
 // is closed leaves its slot by itself.
@@ -151,11 +170,7 @@ func (o *Objects) SetSocket(queue, fd int) error {
 // Close lets go of programs, maps and links; what is pinned stays and works on. The flow
 // memory must not be used any more.
 func (o *Objects) Close() error {
-	var errs []error
-	if o.flows != nil {
-		errs = append(errs, unix.Munmap(o.flows))
-		o.flows = nil
-	}
+	errs := []error{unmap(&o.flows), unmap(&o.tags)}
 	for _, g := range []*generations{&o.frontends, &o.backends, &o.targets} {
 		errs = append(errs, g.unmap())
 	}

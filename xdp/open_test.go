@@ -13,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"lace-cni.io/lace/bench/lab/testenv"
 	"lace-cni.io/lace/fastpath/conntrack"
@@ -76,10 +77,12 @@ func TestDamagedPins(t *testing.T) {
 				bigger, err := Open(Config{BPFFS: filepath.Dir(string(p)), FlowSlots: 4096, Log: slog.New(slog.DiscardHandler)})
 				must(t, err)
 				defer bigger.Close()
-				if d := cmp.Diff(Opened{Replaced: []string{"flows"}, LostFlows: 1}, bigger.Opened()); d != "" {
+				found := bigger.Opened()
+				slices.Sort(found.Replaced)
+				if d := cmp.Diff(Opened{Replaced: []string{"flow_tags", "flows"}, LostFlows: 1}, found); d != "" {
 					t.Errorf("opened larger (-want +got)\n%s", d)
 				}
-			}, []string{"flows"}, 0, "MaxEntries: 4097 changed to 1025"},
+			}, []string{"flow_tags", "flows"}, 0, "MaxEntries: 4097 changed to 1025"},
 		"a program in the place of a map": {
 			func(t *testing.T, o *Objects, p pins) {
 				must(t, os.Remove(p.mapPath("claims")))
@@ -94,6 +97,14 @@ func TestDamagedPins(t *testing.T) {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("flows"), ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 64, MaxEntries: 1025})
 			}, []string{"flows"}, 0, "ValueSize"},
+		"tags of another size are made afresh, the flows stay": {
+			func(t *testing.T, o *Objects, p pins) {
+				another(t, p.mapPath("flow_tags"), ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 64, Flags: unix.BPF_F_MMAPABLE})
+			}, []string{"flow_tags"}, 0, "MaxEntries"},
+		"missing tags are made, the flows stay": {
+			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("flow_tags"))) }, nil, 0, ""},
+		"tags of something else are made right, the flows stay": {
+			func(t *testing.T, o *Objects, p pins) { copy(o.tags, bytes.Repeat([]byte{0xa5}, len(o.tags))) }, nil, 0, ""},
 		"a hash in the place of the counters": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("counters"), ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: 16, MaxEntries: 80})
@@ -105,7 +116,7 @@ func TestDamagedPins(t *testing.T) {
 				s := o.settings
 				s.Layout = Layout + 1
 				must(t, o.set(s))
-			}, []string{"backend_gens", "claim_filter", "claims", "counters", "devices", "flows", "frontend_gens", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 3"},
+			}, []string{"backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 4"},
 	} {
 		t.Run(does, func(t *testing.T) {
 			bpffs := mountBPF(t)
@@ -131,8 +142,12 @@ func TestDamagedPins(t *testing.T) {
 				t.Errorf("the log says %q, want it to say %q", log.String(), c.says)
 			}
 			// And it works.
-			_, _, err = conntrack.Map(again.FlowMemory())
+			flows, _, err := conntrack.Map(again.FlowMemory())
 			must(t, err)
+			fwd, _ := onePair.flows()
+			if found := flows.Lookup(&fwd.Tuple, &fwd); found != want.Kept {
+				t.Errorf("the flow is there: %v, want %v", found, want.Kept)
+			}
 			must(t, again.SyncClaims(n.claims()))
 			must(t, again.SyncSources(n.addresses()))
 			must(t, again.SyncPorts(n.ports()))
@@ -156,7 +171,7 @@ func TestLostFilter(t *testing.T) {
 func TestResetFlows(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
 	n.insert(t, onePair, conntrack.ModeGo)
-	copy(n.o.FlowMemory(), "not a header of a flow table")
+	copy(n.o.flows, "not a header of a flow table")
 	if _, _, err := conntrack.Map(n.o.FlowMemory()); !errors.Is(err, conntrack.ErrLayout) {
 		t.Fatalf("a damaged header gives %v, want %v", err, conntrack.ErrLayout)
 	}

@@ -7,16 +7,15 @@ type Counts struct {
 	Pass  int // left to the kernel's own stack
 }
 
-// Counts walks over the whole table, a nanosecond or so for each slot. What is written
+// Counts walks over the whole table, a nanosecond or so for each slot that is free. What is written
 // meanwhile may be counted or not.
 func (r *Reader) Counts() (c Counts) {
 	for i := range r.slots[1:] {
-		s := &r.slots[i+1]
-		if s.key.Load() == 0 {
+		if !r.tagged(uint32(i) + 1) {
 			continue
 		}
 		c.Slots++
-		switch Mode(s.marks.Load() >> modeShift) {
+		switch Mode(r.slots[i+1].marks.Load() >> modeShift) {
 		case ModeLane:
 			c.Lane++
 		case ModePass:

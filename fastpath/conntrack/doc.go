@@ -1,12 +1,13 @@
-// Package conntrack is the flow table: one array of 128-byte slots that Go and the
-// BPF programs share. Go decides about flows and writes them; the kernel looks them up,
-// and both note what they saw.
+// Package conntrack is the flow table: an array of 128-byte slots, and one of 16-byte
+// records of what the buckets hold, that Go and the BPF programs share. Go decides about
+// flows and writes them; the kernel looks them up, and both note what they saw.
 //
-// It owns the layout of a slot (layout.go; the C side is xdp/bpf/flow.h), the hash, the
-// placement of flows, the rules for writing so that a reader or a kill -9 never leaves a
-// half decision behind, the TCP states that follow from what both directions saw, and
-// expiry. It does not choose backends or ports, parse packets, read a clock or know
-// where the memory comes from: a pinned BPF array in production, plain memory in tests.
+// It owns the layout of slot and record (layout.go, tag.go; the C side is xdp/bpf/flow.h
+// and tag.h), the hash, the placement of flows, the rules for writing so that a reader or
+// a kill -9 never leaves a half decision behind, the TCP states that follow from what both
+// directions saw, and expiry. It does not choose backends or ports, parse packets, read a
+// clock or know where the memory comes from: pinned BPF arrays in production, plain memory
+// in tests.
 //
 // # Flow
 //
@@ -16,16 +17,18 @@
 // Sweep take pairs out. A closed connection stays until its timeout, as a tombstone: a
 // late packet of it meets the old decision and is not taken for a new flow.
 //
-// A tuple's hash names two buckets of eight slots. The flow lives in the first, or, when
-// that is crowded, in the second if it has more room; it never moves. The first bucket
-// counts its flows that live elsewhere, and a reader looks into the second bucket only
-// when that count is not zero. A full pair of buckets refuses the new flow; no live flow
+// A tuple's hash names two buckets of eight slots and a tag. The flow lives in the first,
+// or, when that is crowded, in the second if it has more room; it never moves. The record
+// of a bucket holds the tags of its eight slots and the number of its flows that live
+// elsewhere. A reader looks at slots with the right tag only, and at the second bucket's
+// record only when that number is not zero. A full pair of buckets refuses the new flow; no live flow
 // is ever evicted, except the oldest half-open TCP connection when their number reaches
 // its bound.
 //
 // # Concurrency
 //
-// Every slot carries a sequence number, odd while it is written. A reader compares the
+// Every slot carries a sequence number, odd while it is written. A slot is written before
+// its tag and cleared after it; a tag that a reader has seen promises nothing. A reader compares the
 // tuple, copies, and compares the sequence again; it takes no lock. Writers hold the
 // locks of all buckets that a flow's tuples may live in, taken in ascending order, so
 // any number of workers may use one Table. The state word (last seen, bits, incarnation)
@@ -40,9 +43,10 @@
 //
 // # Cost
 //
-// Lookup touches one cache line for most IPv4 flows and two for IPv6, allocates nothing
-// and makes no call into the runtime. Insert takes two to four uncontended locks.
-// A flow costs 256 bytes of slots, 512 bytes at the load of one half that is
-// recommended, plus 20 bytes for each permitted half-open connection. Benchmarks in
+// Lookup touches the record and one cache line for most IPv4 flows, two for IPv6; when
+// there is no flow mostly the record alone. It allocates nothing and makes no call into
+// the runtime. Insert takes two to four uncontended locks.
+// A flow costs 256 bytes of slots and 4 bytes of records, 520 bytes at the load of one
+// half that is recommended, plus 20 bytes for each permitted half-open connection. Benchmarks in
 // this package give the times.
 package conntrack

@@ -85,7 +85,7 @@ func checked(t testing.TB, table *Table) {
 
 // verify looks at every slot of a table at rest.
 func (t *Table) verify() error {
-	overflow := make([]uint32, t.Buckets())
+	holds := make([]holding, t.Buckets())
 	used, halfOpen := 0, 0
 	for n := uint32(1); int(n) < len(t.slots); n++ {
 		s := &t.slots[n]
@@ -108,16 +108,18 @@ func (t *Table) verify() error {
 		if !t.Lookup(&f.Tuple, &g) || f != g {
 			return fmt.Errorf("slot %d holds %+v, its tuple finds %+v", n, f, g)
 		}
-		if h := t.homesOf(&im.key); bucketOf(n) != h.first {
-			overflow[h.first]++
+		h := t.homesOf(&im.key)
+		holds[bucketOf(n)].tags |= uint64(h.tag) << (8 * placeOf(n))
+		if bucketOf(n) != h.first {
+			holds[h.first].overflow++
 		}
 		if !im.reply() && f.Protocol == packet.ProtocolTCP && t.waiting(&node{slot: n, incarnation: f.incarnation}) {
 			halfOpen++
 		}
 	}
-	for b, want := range overflow {
-		if got := t.overflow(uint32(b)); got != want && got != overflowMask {
-			return fmt.Errorf("bucket %d counts %d flows elsewhere, there are %d", b, got, want)
+	for b, want := range holds {
+		if got := (holding{t.records[b].tags.Load(), t.records[b].overflow.Load()}); got != want {
+			return fmt.Errorf("bucket %d has the record %+x, its slots say %+x", b, got, want)
 		}
 	}
 	if used != 2*t.Len() {

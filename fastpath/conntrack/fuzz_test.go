@@ -12,44 +12,45 @@ const fuzzSlots = 1 + 2*BucketSlots
 
 // validHeader is a header with the keys 1 to 10, for memory of fuzzSlots.
 func validHeader() []byte {
-	mem := alignedBytes(fuzzSlots)
-	slots, err := slotsOf(mem)
+	mem := newMemory(fuzzSlots)
+	slots, records, err := tableOf(mem.slots, mem.tags)
 	if err != nil {
 		panic(err)
 	}
-	t := newTable(slots)
+	t := newTable(slots, records)
 	for i := range t.keys {
 		t.keys[i] = uint32(i + 1)
 	}
 	t.format()
-	return mem[:SlotSize]
+	return mem.slot(0)
 }
 
 // FuzzMap opens arbitrary memory: it is refused and not touched, or is a consistent table
-// that works. With header, a valid one is put in front.
+// that works. With header, a valid one is put in front. The tags are arbitrary, too.
 func FuzzMap(f *testing.F) {
-	f.Add([]byte{}, true)
-	f.Add(bytes.Repeat([]byte{0xff}, fuzzSlots*SlotSize), true)
-	f.Add(validHeader(), false)
-	f.Fuzz(func(t *testing.T, content []byte, header bool) {
-		mem := alignedBytes(fuzzSlots)
+	f.Add([]byte{}, true, []byte{})
+	f.Add(bytes.Repeat([]byte{0xff}, fuzzSlots*SlotSize), true, bytes.Repeat([]byte{0xff}, 2*TagSize))
+	f.Add(validHeader(), false, []byte{1})
+	f.Fuzz(func(t *testing.T, content []byte, header bool, tags []byte) {
+		mem := newMemory(fuzzSlots)
+		copy(mem.tags, tags)
 		if header {
-			copy(mem, validHeader())
-			copy(mem[SlotSize:], content)
+			copy(mem.slots, validHeader())
+			copy(mem.slots[SlotSize:], content)
 		} else {
-			copy(mem, content)
+			copy(mem.slots, content)
 		}
-		before := bytes.Clone(mem)
-		view, viewErr := View(mem)
+		before := mem.clone()
+		view, viewErr := mem.view()
 		if viewErr == nil {
 			look(t, view)
 		}
-		table, report, err := Map(mem)
+		table, report, err := mem.open()
 		if err != nil {
 			if !errors.Is(err, ErrLayout) {
 				t.Errorf("error is not ErrLayout: %v", err)
 			}
-			if !bytes.Equal(mem, before) {
+			if !mem.equal(before) {
 				t.Error("memory was refused but changed")
 			}
 			return

@@ -91,7 +91,7 @@ func (h *hashKeys) nh(a, b uint32, i int) uint64 {
 }
 
 // hash is the same function as flow_hash in xdp/bpf/flow.h. Its low half names the first
-// bucket and its high half the second.
+// bucket and its high half the second; the highest byte is the tag.
 func (h *hashKeys) hash(k *key) uint64 {
 	x := h.nh(uint32(k.word), uint32(k.word>>32), 0) + h.nh(uint32(k.low), uint32(k.low>>32), 2)
 	if k.v6() {
@@ -104,10 +104,13 @@ func (h *hashKeys) hash(k *key) uint64 {
 	return x ^ x>>32
 }
 
-// homes are the two buckets in which a tuple may live; they may be the same.
-type homes struct{ first, second uint32 }
+// homes are the two buckets in which a tuple may live, which may be the same, and its tag.
+type homes struct {
+	first, second uint32
+	tag           uint8
+}
 
 func (r *Reader) homesOf(k *key) homes {
 	h := r.keys.hash(k)
-	return homes{uint32(h) & r.mask, uint32(h>>32) & r.mask}
+	return homes{uint32(h) & r.mask, uint32(h>>32) & r.mask, tagOf(h)}
 }

@@ -22,18 +22,23 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shared maps a file as the pinned array is mapped.
-func shared(path string) ([]byte, error) {
+// shared maps a file as the pinned arrays are mapped. It stays so until the process ends.
+func shared(path string) (memory, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return memory{}, err
 	}
 	defer f.Close()
-	size := RoundSlots(1024) * SlotSize
+	m := newMemory(RoundSlots(1024))
+	size := len(m.slots) + len(m.tags)
 	if err := f.Truncate(int64(size)); err != nil {
-		return nil, err
+		return memory{}, err
 	}
-	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	all, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return memory{}, err
+	}
+	return memory{all[:len(m.slots)], all[len(m.slots):]}, nil
 }
 
 // victim makes, re-decides and ends flows without a pause; it says so once.
@@ -42,7 +47,7 @@ func victim(path string) error {
 	if err != nil {
 		return err
 	}
-	table, _, err := Map(mem)
+	table, _, err := mem.open()
 	if err != nil {
 		return err
 	}
@@ -73,8 +78,7 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Munmap(mem)
-	table, _, err := Map(mem)
+	table, _, err := mem.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +92,7 @@ func TestKill(t *testing.T) {
 	torn, half := 0, 0
 	for range 12 {
 		killVictim(t, path)
-		table, report, err := Map(mem)
+		table, report, err := mem.open()
 		if err != nil {
 			t.Fatal(err)
 		}

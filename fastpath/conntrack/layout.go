@@ -2,9 +2,9 @@ package conntrack
 
 import "sync/atomic"
 
-// Layout is the version of slots and header that this program and its BPF programs
+// Layout is the version of slots, header and tags that this program and its BPF programs
 // share. It is part of the header's magic number.
-const Layout = 2
+const Layout = 3
 
 // SlotSize is the size of a slot in bytes, BucketSlots the number of slots in a bucket.
 // A table of n buckets is 1 + n*BucketSlots slots long: slot 0 is the header, and slot i
@@ -19,7 +19,7 @@ const (
 // IPv4 uses the first cache line only.
 type slot struct {
 	seq    atomic.Uint32 // odd: being written
-	marks  atomic.Uint32 // overflow:8 | mode:8 | flags:8 | 0; overflow belongs to the bucket, not to the flow
+	marks  atomic.Uint32 // 0:8 | mode:8 | flags:8 | 0:8
 	key    atomic.Uint64 // see key.word; 0 when free
 	low    atomic.Uint64 // last words of source and destination
 	newLow atomic.Uint64 // last words of the rewritten source and destination
@@ -37,7 +37,6 @@ type slot struct {
 }
 
 const (
-	overflowMask  = 0xff
 	modeShift     = 8
 	flagsShift    = 16
 	knownFlags    = FlagReply | FlagHairpin | FlagSNAT | FlagOutside

@@ -7,13 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// alignedBytes is memory for Map; Go aligns large slices to pages, small ones to words.
-func alignedBytes(slots int) []byte { return make([]byte, slots*SlotSize) }
-
 // The C side reads these bytes: xdp/bpf/flow.h.
 func TestSlotBytes(t *testing.T) {
-	mem := alignedBytes(RoundSlots(8))
-	table, _, err := Map(mem)
+	mem := newMemory(RoundSlots(8))
+	table, _, err := mem.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +29,7 @@ func TestSlotBytes(t *testing.T) {
 	rev := &Flow{Tuple: Tuple{Src: fwd.Rewrite.Dst, Dst: fwd.Rewrite.Src, Network: fwd.Network, Protocol: 17}, Rewrite: Rewrite{Src: fwd.Dst, Dst: fwd.Src}}
 	mustInsert(t, table, fwd, rev, 0x71727374)
 
-	slot := mem[fwd.slot*SlotSize:][:SlotSize]
+	slot := mem.slot(fwd.slot)
 	le := binary.LittleEndian
 	word := func(a []byte, i int) uint32 { return le.Uint32(a[4*i:]) }
 	src, dst, nsrc, ndst := fwd.Src[:], fwd.Dst[:], fwd.Rewrite.Src[:], fwd.Rewrite.Dst[:]

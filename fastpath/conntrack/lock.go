@@ -49,7 +49,7 @@ func (l *lockset) add(id uint32) {
 
 // lockSlots locks the buckets of two slots.
 func (t *Table) lockSlots(a, b uint32) lockset {
-	return t.lock(homes{bucketOf(a), bucketOf(b)})
+	return t.lock(homes{first: bucketOf(a), second: bucketOf(b)})
 }
 
 // lockSlot locks the bucket of one slot.

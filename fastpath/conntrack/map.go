@@ -19,20 +19,22 @@ type Report struct {
 	Damaged int    // slots that no writer leaves behind
 }
 
-// Map makes a table of mem, the pinned and memory-mapped BPF array, and is its only
-// writer from now on. Empty memory gets a header with new keys. Memory with flows is
+// Map makes a table of mem and tags, the pinned and memory-mapped BPF arrays of slots and
+// of tag records, and is its only writer from now on. Empty memory gets a header with new keys. Memory with flows is
 // gone over: what a killed writer left half done is taken out, everything else goes on,
 // undisturbed while the kernel uses it. Memory that is something else is refused with
-// ErrLayout and not touched.
+// ErrLayout and not touched. Tags follow from the slots, so whatever the records hold is
+// made what it has to be.
 //
-// mem must begin at a multiple of 8 bytes, should be RoundSlots long (a rest is left
-// alone), and stay mapped as long as the Table is used. About 100 ns for each flow.
-func Map(mem []byte) (*Table, Report, error) {
-	slots, err := slotsOf(mem)
+// mem and tags must begin at multiples of 8 bytes, should have room for RoundSlots slots
+// and a record for each of BucketsIn (a rest is left alone), and stay mapped as long as
+// the Table is used. About 100 ns for each flow.
+func Map(mem, tags []byte) (*Table, Report, error) {
+	slots, records, err := tableOf(mem, tags)
 	if err != nil {
 		return nil, Report{}, err
 	}
-	t := newTable(slots)
+	t := newTable(slots, records)
 	report := Report{Fresh: t.header().magic.Load() == 0}
 	if report.Fresh {
 		if err := t.mustBeEmpty(); err != nil {
@@ -49,18 +51,22 @@ func Map(mem []byte) (*Table, Report, error) {
 	return t, report, nil
 }
 
-// View makes a Reader of mem, for other processes than the writer's. It writes nothing,
+// View makes a Reader of mem and tags, for other processes than the writer's. It writes nothing,
 // so that the mapping may be read-only. Errors as Map; empty memory is ErrLayout, too.
-func View(mem []byte) (*Reader, error) {
-	slots, err := slotsOf(mem)
+func View(mem, tags []byte) (*Reader, error) {
+	slots, records, err := tableOf(mem, tags)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{slots: slots, mask: uint32((len(slots)-1)/BucketSlots - 1)}
+	r := newReader(slots, records)
 	if err := r.readHeader(); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return &r, nil
+}
+
+func newReader(slots []slot, records []record) Reader {
+	return Reader{slots: slots, records: records, mask: uint32(len(records) - 1)}
 }
 
 // readHeader checks the header and takes the keys.

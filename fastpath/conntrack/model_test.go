@@ -52,7 +52,7 @@ type modelRun struct {
 	*testing.T
 	rand  *rand.Rand
 	table *Table
-	mem   []byte // nil: the table cannot be opened again
+	mem   memory
 	model model
 	now   uint32
 	lives int
@@ -75,8 +75,8 @@ func TestAgainstModel(t *testing.T) {
 		t.Run(fmt.Sprintf("slots=%d", slots), func(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
-			mem := alignedBytes(RoundSlots(slots))
-			table, _, err := Map(mem)
+			mem := newMemory(RoundSlots(slots))
+			table, _, err := mem.open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -382,9 +382,12 @@ func (r *modelRun) old(f *modelFlow) bool {
 	return int64(idle) > limit>>TickShift
 }
 
-// reopen is what a restarted process does.
+// reopen is what a restarted process does. It may find other tags than it left.
 func (r *modelRun) reopen() {
-	table, report, err := Map(r.mem)
+	if r.rand.IntN(2) == 0 {
+		r.mem.scramble(r.rand)
+	}
+	table, report, err := r.mem.open()
 	if err != nil {
 		r.Fatal(err)
 	}

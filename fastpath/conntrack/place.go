@@ -1,5 +1,7 @@
 package conntrack
 
+import "math/bits"
+
 // Placement. All of it runs under the locks of the buckets concerned.
 
 // crowded is the number of free slots in the first bucket from which on the second is
@@ -9,19 +11,18 @@ const crowded = 2
 
 // locate is the slot that holds k, 0 when none does.
 func (t *Table) locate(k *key, h homes) uint32 {
-	if n := t.inBucket(k, h.first); n != 0 {
+	if n := t.inBucket(k, h.first, h.tag); n != 0 {
 		return n
 	}
 	if t.overflow(h.first) == 0 {
 		return 0
 	}
-	return t.inBucket(k, h.second)
+	return t.inBucket(k, h.second, h.tag)
 }
 
-func (t *Table) inBucket(k *key, bucket uint32) uint32 {
-	first := firstSlot(bucket)
-	for n := first; n < first+BucketSlots; n++ {
-		if t.slots[n].holds(k) {
+func (t *Table) inBucket(k *key, bucket uint32, tag uint8) uint32 {
+	for marks := equals(t.records[bucket].tags.Load(), tag); marks != 0; marks &= marks - 1 {
+		if n := firstSlot(bucket) + lowest(marks); t.slots[n].holds(k) {
 			return n
 		}
 	}
@@ -43,14 +44,15 @@ func (t *Table) place(h homes, taken uint32) uint32 {
 
 // vacancy is the first free slot of a bucket, and how many there are.
 func (t *Table) vacancy(bucket, taken uint32) (slot uint32, free int) {
-	first := firstSlot(bucket)
-	for n := first + BucketSlots; n > first; n-- {
-		if t.slots[n-1].key.Load() == 0 && n-1 != taken {
-			slot = n - 1
-			free++
-		}
+	tags := t.records[bucket].tags.Load()
+	if taken != 0 && bucketOf(taken) == bucket {
+		tags = withTag(tags, placeOf(taken), 1)
 	}
-	return slot, free
+	marks := zeros(tags)
+	if marks == 0 {
+		return 0, 0
+	}
+	return firstSlot(bucket) + lowest(marks), bits.OnesCount64(marks)
 }
 
 // occupy notes that a flow with homes h comes to live in slot n, before it is written.
@@ -63,10 +65,6 @@ func (t *Table) addOverflow(h homes, n, delta uint32) {
 	if bucketOf(n) == h.first {
 		return
 	}
-	m := &t.slots[firstSlot(h.first)].marks
-	v := m.Load()
-	if v&overflowMask == overflowMask {
-		return // saturated: readers look into the second bucket until the next Map counts again
-	}
-	m.Store(v&^overflowMask | (v+delta)&overflowMask)
+	overflow := &t.records[h.first].overflow
+	overflow.Store(overflow.Load() + delta)
 }

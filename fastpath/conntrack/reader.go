@@ -5,9 +5,10 @@ import "runtime"
 // Reader looks flows up and changes nothing. Any number of goroutines may share one.
 // Its memory must stay mapped as long as it is used.
 type Reader struct {
-	slots []slot
-	mask  uint32 // number of buckets less one
-	keys  hashKeys
+	slots   []slot
+	records []record // one for each bucket
+	mask    uint32   // number of buckets less one
+	keys    hashKeys
 }
 
 // Keys are the secret keys of the hash, for the BPF programs.
@@ -45,11 +46,7 @@ func (r *Reader) Lookup(t *Tuple, f *Flow) bool {
 		return false
 	}
 	h := r.homesOf(&k)
-	if r.scan(h.first, &k, f) {
-		f.Tuple = *t
-		return true
-	}
-	if r.overflow(h.first) == 0 || !r.scan(h.second, &k, f) {
+	if !r.scan(h.first, h.tag, &k, f) && (r.overflow(h.first) == 0 || !r.scan(h.second, h.tag, &k, f)) {
 		return false
 	}
 	f.Tuple = *t
@@ -57,21 +54,17 @@ func (r *Reader) Lookup(t *Tuple, f *Flow) bool {
 }
 
 // overflow is the number of flows homed in bucket that live in their second one.
-func (r *Reader) overflow(bucket uint32) uint32 {
-	return r.slots[firstSlot(bucket)].marks.Load() & overflowMask
-}
+func (r *Reader) overflow(bucket uint32) uint32 { return r.records[bucket].overflow.Load() }
 
 func firstSlot(bucket uint32) uint32 { return 1 + bucket*BucketSlots }
 func bucketOf(slot uint32) uint32    { return (slot - 1) / BucketSlots }
+func placeOf(slot uint32) uint32     { return (slot - 1) % BucketSlots }
 
 // scan looks for k in a bucket and copies its flow, tuple excepted, into f.
-func (r *Reader) scan(bucket uint32, k *key, f *Flow) bool {
-	first := firstSlot(bucket)
-	slots := r.slots[first : first+BucketSlots : first+BucketSlots]
-	for i := range slots {
-		s := &slots[i]
-		if s.key.Load() == k.word && s.low.Load() == k.low && s.copyOut(k, f) {
-			f.slot = first + uint32(i)
+func (r *Reader) scan(bucket uint32, tag uint8, k *key, f *Flow) bool {
+	for marks := equals(r.records[bucket].tags.Load(), tag); marks != 0; marks &= marks - 1 {
+		if n := firstSlot(bucket) + lowest(marks); r.slots[n].copyOut(k, f) {
+			f.slot = n
 			return true
 		}
 	}
@@ -91,12 +84,12 @@ func (s *slot) holds(k *key) bool {
 func (s *slot) copyOut(k *key, f *Flow) bool {
 	for round := range maxRounds {
 		seq := s.seq.Load()
+		if !s.holds(k) {
+			return false
+		}
 		if seq&1 != 0 {
 			pause(round)
 			continue
-		}
-		if !s.holds(k) {
-			return false
 		}
 		var newHigh [3]uint64
 		if k.v6() {
@@ -158,7 +151,7 @@ func (r *Reader) Range(visit func(*Flow) bool) {
 	f := new(Flow)
 	for i := range r.slots[1:] {
 		n := uint32(i) + 1
-		if !im.read(&r.slots[n]) || im.reply() {
+		if !r.tagged(n) || !im.read(&r.slots[n]) || im.reply() {
 			continue
 		}
 		im.flow(n, f)

@@ -32,7 +32,7 @@ func (t *Table) relieve(h homes, taken, now uint32) uint32 {
 			if n == taken {
 				continue
 			}
-			if t.slots[n].key.Load() == 0 {
+			if !t.tagged(n) {
 				return n
 			}
 			if idle, in, ok := t.tombstone(n, now); ok && idle > bestIdle {

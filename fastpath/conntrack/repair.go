@@ -8,14 +8,14 @@ import (
 )
 
 // Repair after the last writer was killed. The kernel reads, and notes packets, at the
-// same time; so slots that are whole are not written at all, and the overflow counters
-// never become smaller than they must be.
+// same time; so slots that are whole are not written at all, nor tag records that are
+// right. What the records say does not count: they are worked out from the slots.
 
 func (t *Table) repair(report *Report) {
 	for n := uint32(1); int(n) < len(t.slots); n++ {
 		t.repairSlot(n, report)
 	}
-	overflow := make([]uint8, t.Buckets())
+	holds := make([]holding, t.Buckets())
 	var waiting []node
 	for n := uint32(1); int(n) < len(t.slots); n++ {
 		var im image
@@ -27,8 +27,10 @@ func (t *Table) repair(report *Report) {
 			report.Half++
 			continue
 		}
-		if h := t.homesOf(&im.key); bucketOf(n) != h.first && overflow[h.first] < overflowMask {
-			overflow[h.first]++
+		h := t.homesOf(&im.key)
+		holds[bucketOf(n)].tags |= uint64(h.tag) << (8 * placeOf(n))
+		if bucketOf(n) != h.first {
+			holds[h.first].overflow++
 		}
 		if im.reply() {
 			continue
@@ -39,11 +41,17 @@ func (t *Table) repair(report *Report) {
 			waiting = append(waiting, w)
 		}
 	}
-	for b := range overflow {
-		t.setOverflow(uint32(b), uint32(overflow[b]))
+	for b := range holds {
+		t.records[b].put(holds[b].tags, holds[b].overflow)
 	}
 	t.flows.Store(int64(report.Flows))
 	t.requeue(waiting)
+}
+
+// holding is what a record has to be.
+type holding struct {
+	tags     uint64
+	overflow uint32
 }
 
 // repairSlot takes out what is wrong with one slot by itself.
@@ -79,11 +87,15 @@ func (t *Table) sound(n uint32, im *image) bool {
 
 // only reports whether n is the first slot with its tuple.
 func (t *Table) only(n uint32, k *key, h homes) bool {
-	found := t.inBucket(k, h.first)
-	if found == 0 {
-		found = t.inBucket(k, h.second)
+	for _, bucket := range [2]uint32{h.first, h.second} {
+		first := firstSlot(bucket)
+		for m := first; m < first+BucketSlots; m++ {
+			if t.slots[m].holds(k) {
+				return m == n
+			}
+		}
 	}
-	return found == n
+	return false
 }
 
 // paired reports whether the slot's peer is its peer. The relation is symmetric, so that
@@ -104,13 +116,6 @@ func (t *Table) wipe(n uint32) {
 	}
 	s.clear(odd)
 	s.close(odd)
-}
-
-func (t *Table) setOverflow(bucket, count uint32) {
-	m := &t.slots[firstSlot(bucket)].marks
-	if v := m.Load(); v&overflowMask != count {
-		m.Store(v&^overflowMask | count)
-	}
 }
 
 // requeue enters the half-open connections found, oldest first. All of them stay: how

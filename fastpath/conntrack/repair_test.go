@@ -13,16 +13,16 @@ import (
 // scene is a table in memory with flows that no operation of the test concerns.
 type scene struct {
 	*testing.T
-	mem        []byte
+	mem        memory
 	table      *Table
 	bystanders []*Flow // forward directions
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{T: t, mem: alignedBytes(RoundSlots(128))}
+	s := &scene{T: t, mem: newMemory(RoundSlots(128))}
 	var err error
-	if s.table, _, err = Map(s.mem); err != nil {
+	if s.table, _, err = s.mem.open(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 6 {
@@ -53,41 +53,44 @@ func (s *scene) crowd(tuple *Tuple) {
 
 // interruptions calls try with the memory as a kill at any store of do could leave it,
 // and with more than that: every slot that do changes is as before, as after, or open
-// with any part of its words stored, in every combination.
-func (s *scene) interruptions(do func(), try func(mem []byte, torn int)) {
-	before := bytes.Clone(s.mem)
+// with any part of its words stored, in every combination. The tags are as before, as
+// after, or mean nothing.
+func (s *scene) interruptions(do func(), try func(mem memory, torn int)) {
+	before := s.mem.clone()
 	do()
-	after := bytes.Clone(s.mem)
-	var changed []int
-	for n := 1; n < len(s.table.slots); n++ {
-		if !bytes.Equal(slotBytes(before, n), slotBytes(after, n)) {
+	after := s.mem.clone()
+	var changed []uint32
+	for n := uint32(1); int(n) < len(s.table.slots); n++ {
+		if !bytes.Equal(before.slot(n), after.slot(n)) {
 			changed = append(changed, n)
 		}
 	}
-	mem := bytes.Clone(before)
+	random := rand.New(rand.NewPCG(1, 2))
+	mem := before.clone()
 	var combine func(i, torn int)
 	combine = func(i, torn int) {
 		if i == len(changed) {
-			try(bytes.Clone(mem), torn)
+			for _, tags := range [][]byte{before.tags, after.tags, nil} {
+				left := mem.clone()
+				if copy(left.tags, tags) == 0 {
+					left.scramble(random)
+				}
+				try(left, torn)
+			}
 			return
 		}
 		n := changed[i]
-		for _, stage := range stages(slotBytes(before, n), slotBytes(after, n)) {
-			copy(slotBytes(mem, n), stage)
+		for _, stage := range stages(before.slot(n), after.slot(n)) {
+			copy(mem.slot(n), stage)
 			combine(i+1, torn+int(stage[0]&1))
 		}
 	}
 	combine(0, 0)
 }
 
-func slotBytes(mem []byte, n int) []byte { return mem[n*SlotSize:][:SlotSize] }
-
 // stages are the states of one slot from before to after.
 func stages(before, after []byte) [][]byte {
 	all := [][]byte{before, after}
-	if bytes.Equal(before[:4], after[:4]) {
-		return all // only the overflow counter changed
-	}
 	odd := binary.LittleEndian.AppendUint32(nil, binary.LittleEndian.Uint32(before)+1)
 	torn := func(stored func(word int) bool) {
 		slot := bytes.Clone(before)
@@ -113,9 +116,9 @@ type outcome struct{ old, new, absent int }
 
 // expect opens mem as a restarted process would, checks the table and the bystanders, and
 // returns the flow with that tuple.
-func (s *scene) expect(mem []byte, torn int, tuple *Tuple) (f Flow, found bool) {
+func (s *scene) expect(mem memory, torn int, tuple *Tuple) (f Flow, found bool) {
 	s.Helper()
-	table, report, err := Map(mem)
+	table, report, err := mem.open()
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -143,7 +146,7 @@ func TestInterruptedInsert(t *testing.T) {
 		var seen outcome
 		s.interruptions(
 			func() { mustInsert(t, s.table, fwd, rev, 9) },
-			func(mem []byte, torn int) {
+			func(mem memory, torn int) {
 				f, found := s.expect(mem, torn, &fwd.Tuple)
 				if !found {
 					seen.absent++
@@ -168,7 +171,7 @@ func TestInterruptedDelete(t *testing.T) {
 		var seen outcome
 		s.interruptions(
 			func() { s.table.Delete(fwd) },
-			func(mem []byte, torn int) {
+			func(mem memory, torn int) {
 				f, found := s.expect(mem, torn, &fwd.Tuple)
 				if !found {
 					seen.absent++
@@ -200,7 +203,7 @@ func TestInterruptedReplace(t *testing.T) {
 					t.Fatalf("Replace is %v", r)
 				}
 			},
-			func(mem []byte, torn int) {
+			func(mem memory, torn int) {
 				f, found := s.expect(mem, torn, &old.Tuple)
 				switch {
 				case !found:
@@ -247,8 +250,8 @@ func TestRepairDamage(t *testing.T) {
 		s := newScene(t)
 		fwd, rev := tcp6.connect(1, 1000, 1)
 		mustInsert(t, s.table, fwd, rev, 9)
-		c.damage(s, slotBytes(s.mem, int(fwd.slot)), fwd)
-		_, report, err := Map(s.mem)
+		c.damage(s, s.mem.slot(fwd.slot), fwd)
+		_, report, err := s.mem.open()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,8 +273,8 @@ func TestRepairDuplicate(t *testing.T) {
 	if spare == 0 {
 		t.Fatal("no room for the duplicate")
 	}
-	copy(slotBytes(s.mem, int(spare)), slotBytes(s.mem, int(fwd.slot)))
-	_, report, err := Map(s.mem)
+	copy(s.mem.slot(spare), s.mem.slot(fwd.slot))
+	_, report, err := s.mem.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,8 +295,8 @@ func homesOfTuple(t *Table, tuple *Tuple) homes {
 func TestMapDisturbsNothing(t *testing.T) {
 	s := newScene(t)
 	keys := s.table.Keys()
-	before := bytes.Clone(s.mem)
-	table, report, err := Map(s.mem)
+	before := s.mem.clone()
+	table, report, err := s.mem.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,8 +307,8 @@ func TestMapDisturbsNothing(t *testing.T) {
 	if table.Keys() != keys {
 		t.Error("the keys changed")
 	}
-	copy(before[startsOffset:], s.mem[startsOffset:startsOffset+4])
-	if !bytes.Equal(before, s.mem) {
+	copy(before.slots[startsOffset:], s.mem.slots[startsOffset:startsOffset+4])
+	if !before.equal(s.mem) {
 		t.Error("bytes changed")
 	}
 }
@@ -314,8 +317,8 @@ const startsOffset = 56
 
 // Half-open connections are found again, in their order.
 func TestMapFindsHalfOpen(t *testing.T) {
-	mem := alignedBytes(RoundSlots(256))
-	table, _, err := Map(mem)
+	mem := newMemory(RoundSlots(256))
+	table, _, err := mem.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +334,7 @@ func TestMapFindsHalfOpen(t *testing.T) {
 	peer := mustPeer(t, table, established)
 	table.Touch(established, StateACK, 300)
 	table.Touch(peer, StateSYN, 300)
-	if table, _, err = Map(mem); err != nil {
+	if table, _, err = mem.open(); err != nil {
 		t.Fatal(err)
 	}
 	if got := table.HalfOpen(); got != 89 {
@@ -349,7 +352,7 @@ func TestMapFindsHalfOpen(t *testing.T) {
 }
 
 func TestMapRefuses(t *testing.T) {
-	valid := func(t *testing.T) []byte { return newScene(t).mem }
+	valid := func(t *testing.T) []byte { return newScene(t).mem.slots }
 	u32 := binary.LittleEndian.PutUint32
 	for _, c := range []struct {
 		because string
@@ -358,10 +361,10 @@ func TestMapRefuses(t *testing.T) {
 		layout  bool
 	}{
 		{"no memory", func(*testing.T) []byte { return nil }, "make the map larger", false},
-		{"a header and seven slots", func(*testing.T) []byte { return alignedBytes(8) }, "make the map larger", false},
-		{"memory that begins at an odd address", func(*testing.T) []byte { return alignedBytes(10)[1:] }, "page boundary", false},
+		{"a header and seven slots", func(*testing.T) []byte { return newMemory(8).slots }, "make the map larger", false},
+		{"memory that begins at an odd address", func(*testing.T) []byte { return newMemory(10).slots[1:] }, "page boundary", false},
 		{"something else", func(*testing.T) []byte { return bytes.Repeat([]byte("ELF\x7f"), 1152/4) }, "remove the pinned map", true},
-		{"a layout of the future", func(t *testing.T) []byte { m := valid(t); m[7]++; return m }, "layout 3, this program takes 2", true},
+		{"a layout of the future", func(t *testing.T) []byte { m := valid(t); m[7]++; return m }, "layout 4, this program takes 3", true},
 		{"slots of another size", func(t *testing.T) []byte { m := valid(t); u32(m[12:], 256); return m }, "256 bytes", true},
 		{"a table cut short", func(t *testing.T) []byte { return valid(t)[:65*SlotSize] }, "16 buckets, the memory holds 8", true},
 		{"a table in memory that grew", func(t *testing.T) []byte { return append(valid(t), make([]byte, 128*SlotSize)...) }, "16 buckets, the memory holds 32", true},
@@ -370,7 +373,8 @@ func TestMapRefuses(t *testing.T) {
 	} {
 		mem := c.mem(t)
 		before := bytes.Clone(mem)
-		table, _, err := Map(mem)
+		tags := make([]byte, 64*TagSize)
+		table, _, err := Map(mem, tags)
 		if err == nil {
 			t.Errorf("%s: made a table of %d buckets", c.because, table.Buckets())
 			continue
@@ -381,7 +385,7 @@ func TestMapRefuses(t *testing.T) {
 		if !bytes.Equal(mem, before) {
 			t.Errorf("%s: memory was changed", c.because)
 		}
-		if _, err := View(mem); err == nil {
+		if _, err := View(mem, tags); err == nil {
 			t.Errorf("%s: View takes it", c.because)
 		}
 	}
@@ -389,27 +393,31 @@ func TestMapRefuses(t *testing.T) {
 
 // Pages are larger than slots; the rest of the mapping is left alone.
 func TestMapLeavesTheRest(t *testing.T) {
-	mem := append(alignedBytes(RoundSlots(64)), bytes.Repeat([]byte{0xa5}, 20*SlotSize+5)...)
-	table, report, err := Map(mem)
+	mem, rest := newMemory(RoundSlots(64)), bytes.Repeat([]byte{0xa5}, 20*SlotSize+5)
+	slots, tags := len(mem.slots), len(mem.tags)
+	mem.slots, mem.tags = append(mem.slots, rest...), append(mem.tags, rest...)
+	table, report, err := mem.open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !report.Fresh || table.Buckets() != 8 {
 		t.Errorf("report is %+v with %d buckets, want a fresh table of 8", report, table.Buckets())
 	}
-	if rest := mem[RoundSlots(64)*SlotSize:]; !bytes.Equal(rest, bytes.Repeat([]byte{0xa5}, len(rest))) {
+	use(t, table)
+	if !bytes.Equal(mem.slots[slots:], rest) || !bytes.Equal(mem.tags[tags:], rest) {
 		t.Error("bytes behind the table changed")
 	}
 }
 
 // A header whose writer was killed before it wrote the magic number is written again.
 func TestMapAfterHalfAHeader(t *testing.T) {
-	mem := alignedBytes(RoundSlots(64))
-	if _, _, err := Map(mem); err != nil {
+	mem := newMemory(RoundSlots(64))
+	if _, _, err := mem.open(); err != nil {
 		t.Fatal(err)
 	}
-	binary.LittleEndian.PutUint64(mem, 0)
-	table, report, err := Map(mem)
+	binary.LittleEndian.PutUint64(mem.slots, 0)
+	mem.scramble(rand.New(rand.NewPCG(1, 2)))
+	table, report, err := mem.open()
 	if err != nil || !report.Fresh {
 		t.Fatalf("report is %+v, error %v", report, err)
 	}
@@ -418,9 +426,9 @@ func TestMapAfterHalfAHeader(t *testing.T) {
 
 func TestView(t *testing.T) {
 	s := newScene(t)
-	slotBytes(s.mem, int(s.bystanders[0].slot))[0] |= 1 // a writer was killed there
-	before := bytes.Clone(s.mem)
-	view, err := View(s.mem)
+	s.mem.slot(s.bystanders[0].slot)[0] |= 1 // a writer was killed there
+	before := s.mem.clone()
+	view, err := s.mem.view()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +443,7 @@ func TestView(t *testing.T) {
 	if n != len(s.bystanders)-1 || view.Cap() != s.table.Cap() || view.Keys() != s.table.Keys() {
 		t.Errorf("%d flows of %d are seen, without the torn one", n, len(s.bystanders))
 	}
-	if !bytes.Equal(before, s.mem) {
+	if !before.equal(s.mem) {
 		t.Error("a view changed bytes")
 	}
 }

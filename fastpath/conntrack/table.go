@@ -21,7 +21,8 @@ func New(slots int) (*Table, error) {
 	if slots < 1 || slots > maxSlots {
 		return nil, fmt.Errorf("flow table of %d slots: choose 1 to %d", slots, maxSlots)
 	}
-	t := newTable(make([]slot, RoundSlots(slots)))
+	n := RoundSlots(slots)
+	t := newTable(make([]slot, n), make([]record, BucketsIn(n)))
 	t.format()
 	return t, nil
 }
@@ -47,8 +48,12 @@ func fitting(n int) int {
 	return 1 + BucketSlots<<(bits.Len(uint(buckets))-1)
 }
 
-func newTable(slots []slot) *Table {
-	t := &Table{Reader: Reader{slots: slots, mask: uint32((len(slots)-1)/BucketSlots - 1)}}
+// BucketsIn is the number of buckets, each of which has a tag record, that a table has in
+// n slots, header included; 0 when n is too small for a table.
+func BucketsIn(n int) int { return max(fitting(n)-1, 0) / BucketSlots }
+
+func newTable(slots []slot, records []record) *Table {
+	t := &Table{Reader: newReader(slots, records)}
 	t.stripes = make([]stripe, min(t.Buckets(), maxStripes))
 	t.half.resize(t.defaultHalfOpenMax())
 	return t
@@ -56,6 +61,9 @@ func newTable(slots []slot) *Table {
 
 // format writes the header of an empty table, with new secret keys.
 func (t *Table) format() {
+	for i := range t.records {
+		t.records[i].put(0, 0)
+	}
 	h := t.header()
 	h.buckets.Store(uint32(t.Buckets()))
 	h.slotSize.Store(SlotSize)

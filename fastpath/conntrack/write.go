@@ -1,7 +1,8 @@
 package conntrack
 
 // Writing. All of it runs under the locks of the buckets concerned. A pair is written
-// with both sequences odd, so that whoever finds one direction finds the other.
+// and tagged with both sequences odd, and the tags go before the slots are cleared, so
+// that whoever finds one direction finds the other.
 
 // open makes the sequence odd and returns it.
 func (s *slot) open() uint32 { return s.seq.Add(1) }
@@ -16,7 +17,7 @@ func (s *slot) write(n, odd uint32, k *key, f *Flow, peer, now uint32) {
 	var newHigh [3]uint64
 	pack(&f.Rewrite.Src, &f.Rewrite.Dst, &newLow, &newHigh)
 	s.state.Store(stateWord(now, f.State, f.incarnation))
-	s.marks.Store(s.marks.Load()&overflowMask | uint32(f.Mode)<<modeShift | uint32(f.Flags)<<flagsShift)
+	s.marks.Store(uint32(f.Mode)<<modeShift | uint32(f.Flags)<<flagsShift)
 	s.key.Store(k.word)
 	s.low.Store(k.low)
 	s.newLow.Store(newLow)
@@ -41,7 +42,7 @@ func (s *slot) clear(odd uint32) {
 	s.state.Store(stateWord(0, 0, incarnationOf(odd+1)))
 	s.key.Store(0)
 	s.low.Store(0)
-	s.marks.Store(s.marks.Load() & overflowMask)
+	s.marks.Store(0)
 	s.peer.Store(0)
 }
 
@@ -76,11 +77,14 @@ func (t *Table) write(p *pair, now, gone uint32) {
 	fodd, rodd := f.open(), r.open()
 	r.write(p.rslt, rodd, &p.rk, p.rev, p.fslt, now)
 	f.write(p.fslt, fodd, &p.fk, p.fwd, p.rslt, now)
+	t.setTag(p.rslt, p.rh.tag)
+	t.setTag(p.fslt, p.fh.tag)
 	if gone == 0 {
 		r.close(rodd)
 		f.close(fodd)
 		return
 	}
+	t.setTag(gone, 0)
 	g := &t.slots[gone]
 	odd := g.open()
 	r.close(rodd)
@@ -91,6 +95,8 @@ func (t *Table) write(p *pair, now, gone uint32) {
 
 // erase clears the two slots of a flow.
 func (t *Table) erase(a, b uint32) {
+	t.setTag(a, 0)
+	t.setTag(b, 0)
 	f, r := &t.slots[a], &t.slots[b]
 	fodd, rodd := f.open(), r.open()
 	f.clear(fodd)

@@ -4,7 +4,7 @@
 //
 //	types, settings, port, counter,     the ground: kernel interface, node, ports, counts,
 //	cause                               why a packet is left to Go
-//	parse, flow, claim, source          what a packet is, whose it is, who may send it
+//	parse, tag, flow, claim, source     what a packet is, whose it is, who may send it
 //	generation, decision, state         what Go decided about it, whether that holds, what was seen
 //	rewrite, delivery, lane             repeating a decision
 //	trunk, punt, inject, socket         the hop to Go and back

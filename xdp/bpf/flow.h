@@ -6,6 +6,7 @@
 
 #include "parse.h"
 #include "settings.h"
+#include "tag.h"
 #include "types.h"
 
 #define BUCKET_SLOTS 8
@@ -21,10 +22,10 @@ enum {
 struct slot {
 	/* First cache line: all that IPv4 needs. */
 	u32 seq;           /* odd: being written */
-	u8 overflow;       /* in the first slot of a bucket: flows at home here that live in their second bucket */
+	u8 pad;
 	u8 mode;
 	u8 flags;
-	u8 pad;
+	u8 pad2;
 	u64 key;           /* see flow_key */
 	u32 src, dst;      /* last words */
 	u32 new_src, new_dst;
@@ -91,19 +92,19 @@ INLINE int slot_matches(const struct slot *s, u64 key, const struct packet *p)
 		 (s->high_dst[0] ^ p->dst[0]) | (s->high_dst[1] ^ p->dst[1]) | (s->high_dst[2] ^ p->dst[2]));
 }
 
-INLINE struct slot *bucket_find(u32 bucket, u64 key, const struct packet *p)
+INLINE struct slot *bucket_find(u32 bucket, const struct record *r, u8 tag, u64 key, const struct packet *p)
 {
-	u32 first = 1 + bucket * BUCKET_SLOTS;
+	u64 marks = tags_equal(READ_ONCE(r->tags), tag);
 
-#pragma unroll /* the loop's own cost is a quarter of a look-up's */
-	for (u32 i = 0; i < BUCKET_SLOTS; i++) {
-		u32 index = first + i;
+	for (int i = 0; i < BUCKET_SLOTS && marks; i++) {
+		u32 index = 1 + bucket * BUCKET_SLOTS + tags_lowest(marks);
 		struct slot *s = bpf_map_lookup_elem(&flows, &index);
 
 		if (!s)
 			return 0;
 		if (slot_matches(s, key, p))
 			return s;
+		marks &= marks - 1;
 	}
 	return 0;
 }
@@ -114,16 +115,18 @@ INLINE struct slot *flow_find(const struct settings *s, const struct packet *p, 
 {
 	u64 key = flow_key(p, network);
 	u64 hash = flow_hash(s->flow_keys, key, p);
-	u32 first = hash & s->flow_mask, second = hash >> 32 & s->flow_mask;
-	u32 head = 1 + first * BUCKET_SLOTS;
-	struct slot *slot = bucket_find(first, key, p);
+	u32 bucket = hash & s->flow_mask;
+	const struct record *r = bpf_map_lookup_elem(&flow_tags, &bucket);
+	struct slot *slot;
 
-	if (slot)
-		return slot;
-	slot = bpf_map_lookup_elem(&flows, &head);
-	if (!slot || !READ_ONCE(slot->overflow))
+	if (!r)
 		return 0;
-	return bucket_find(second, key, p);
+	slot = bucket_find(bucket, r, tag_of(hash), key, p);
+	if (slot || !READ_ONCE(r->overflow))
+		return slot;
+	bucket = hash >> 32 & s->flow_mask;
+	r = bpf_map_lookup_elem(&flow_tags, &bucket);
+	return r ? bucket_find(bucket, r, tag_of(hash), key, p) : 0;
 }
 
 #endif

@@ -21,6 +21,7 @@ const (
 	LaceMapClaims       = "claims"
 	LaceMapCounters     = "counters"
 	LaceMapDevices      = "devices"
+	LaceMapFlowTags     = "flow_tags"
 	LaceMapFlows        = "flows"
 	LaceMapFrontendGens = "frontend_gens"
 	LaceMapPorts        = "ports"
@@ -95,6 +96,7 @@ type LaceMapSpecs struct {
 	Claims       *ebpf.MapSpec `ebpf:"claims"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Devices      *ebpf.MapSpec `ebpf:"devices"`
+	FlowTags     *ebpf.MapSpec `ebpf:"flow_tags"`
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
 	FrontendGens *ebpf.MapSpec `ebpf:"frontend_gens"`
 	Ports        *ebpf.MapSpec `ebpf:"ports"`
@@ -135,6 +137,7 @@ type LaceMaps struct {
 	Claims       *ebpf.Map `ebpf:"claims"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Devices      *ebpf.Map `ebpf:"devices"`
+	FlowTags     *ebpf.Map `ebpf:"flow_tags"`
 	Flows        *ebpf.Map `ebpf:"flows"`
 	FrontendGens *ebpf.Map `ebpf:"frontend_gens"`
 	Ports        *ebpf.Map `ebpf:"ports"`
@@ -151,6 +154,7 @@ func (m *LaceMaps) Close() error {
 		m.Claims,
 		m.Counters,
 		m.Devices,
+		m.FlowTags,
 		m.Flows,
 		m.FrontendGens,
 		m.Ports,

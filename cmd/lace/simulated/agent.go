@@ -152,7 +152,7 @@ func (a *agent) Counts() (*counter.Totals, *xdp.Counters) {
 
 // Flows implements adminserver.Node.
 func (a *agent) Flows() (adminserver.FlowTable, error) {
-	r, err := conntrack.View(a.node.memory)
+	r, err := conntrack.View(a.node.slots, a.node.tags)
 	if err != nil {
 		return nil, fmt.Errorf("flow table of the simulated node: %w", err)
 	}

@@ -22,7 +22,8 @@ import (
 // node is the fast path of n1 and what the kernel does for it.
 type node struct {
 	stateDir string
-	memory   []byte // of the flow table; outlives the fast path
+	slots    []byte // of the flow table; outlive the fast path
+	tags     []byte // of its buckets
 	tables   atomic.Pointer[table.Snapshot]
 	flows    atomic.Pointer[conntrack.Reader] // what the claim rule sees of the flow table, as the kernel does
 	serving  atomic.Bool                      // the fast path is there
@@ -43,9 +44,17 @@ func newNode(stateDir string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := make([]uint64, conntrack.RoundSlots(flowSlots)*conntrack.SlotSize/8)
-	memory := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
-	return &node{stateDir: stateDir, memory: memory, port: p}, nil
+	n := conntrack.RoundSlots(flowSlots)
+	return &node{
+		stateDir: stateDir, port: p,
+		slots: aligned(n * conntrack.SlotSize), tags: aligned(conntrack.BucketsIn(n) * conntrack.TagSize),
+	}, nil
+}
+
+// aligned is memory that begins at a multiple of 8 bytes.
+func aligned(size int) []byte {
+	words := make([]uint64, size/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)
 }
 
 // process is a group of goroutines that can be killed.
@@ -74,7 +83,7 @@ func (p *process) kill() error {
 
 // startFastpath takes the flow table over as a restarted process does, and serves.
 func (n *node) startFastpath() error {
-	flows, found, err := conntrack.Map(n.memory)
+	flows, found, err := conntrack.Map(n.slots, n.tags)
 	if err != nil {
 		return err
 	}

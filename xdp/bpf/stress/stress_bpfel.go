@@ -18,6 +18,7 @@ import (
 const (
 	StressMapBackendGens  = "backend_gens"
 	StressMapDevices      = "devices"
+	StressMapFlowTags     = "flow_tags"
 	StressMapFlows        = "flows"
 	StressMapFrontendGens = "frontend_gens"
 	StressMapPorts        = "ports"
@@ -79,6 +80,7 @@ type StressProgramSpecs struct {
 type StressMapSpecs struct {
 	BackendGens  *ebpf.MapSpec `ebpf:"backend_gens"`
 	Devices      *ebpf.MapSpec `ebpf:"devices"`
+	FlowTags     *ebpf.MapSpec `ebpf:"flow_tags"`
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
 	FrontendGens *ebpf.MapSpec `ebpf:"frontend_gens"`
 	Ports        *ebpf.MapSpec `ebpf:"ports"`
@@ -116,6 +118,7 @@ func (o *StressObjects) Close() error {
 type StressMaps struct {
 	BackendGens  *ebpf.Map `ebpf:"backend_gens"`
 	Devices      *ebpf.Map `ebpf:"devices"`
+	FlowTags     *ebpf.Map `ebpf:"flow_tags"`
 	Flows        *ebpf.Map `ebpf:"flows"`
 	FrontendGens *ebpf.Map `ebpf:"frontend_gens"`
 	Ports        *ebpf.Map `ebpf:"ports"`
@@ -129,6 +132,7 @@ func (m *StressMaps) Close() error {
 	return _StressClose(
 		m.BackendGens,
 		m.Devices,
+		m.FlowTags,
 		m.Flows,
 		m.FrontendGens,
 		m.Ports,
