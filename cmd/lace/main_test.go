@@ -228,7 +228,7 @@ func TestExplainSaysThatTheFastPathIsDown(t *testing.T) {
 	e.Steps = append(e.Steps[:2:2], api.Step{Stage: "verdict", Text: "forward, reason new-flow"})
 	e.Notes = []string{"start it"}
 	code, out, _ := told(t, map[string]any{api.PathExplain: e}, "explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp")
-	if code != 0 || !strings.HasPrefix(out, "THE FAST PATH IS DOWN: no sign of life.") {
+	if code != 0 || !strings.HasPrefix(out, "THE FAST PATH IS DOWN, new connections to Services wait: no sign of life\n") {
 		t.Errorf("exit code %d, output\n%s", code, out)
 	}
 	if strings.Contains(out, "forward") || strings.Count(out, "no-worker") != 1 || !strings.Contains(out, "note: start it\n") {

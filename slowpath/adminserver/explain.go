@@ -102,8 +102,12 @@ func unallocated(out *api.Explanation, who sender, taken netip.Prefix) {
 	out.Steps = append(out.Steps,
 		api.Step{Stage: "claim", Text: met},
 		api.Step{Stage: "route", Text: fmt.Sprintf("the node's route of the service range %s leads to lace0, whose program drops what no Service has", taken)})
-	r := reason.UnallocatedVIP
-	settle(out, r, "verdict", fmt.Sprintf("%s, reason %s: %s", r.Class(), r, r.Help()))
+	settle(out, reason.UnallocatedVIP, "verdict", verdictText(reason.UnallocatedVIP))
+}
+
+// verdictText is the last step, as the pipeline words it.
+func verdictText(r reason.Reason) string {
+	return fmt.Sprintf("%s, reason %s: %s", r.Class(), r, r.Help())
 }
 
 func claim(who sender) string {

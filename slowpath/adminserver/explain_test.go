@@ -202,6 +202,12 @@ func TestExplainWithoutFastpath(t *testing.T) {
 			if got.Verdict != one.verdict || got.Reason != one.reason || got.FastpathDown != p.down || got.Backend != "" {
 				t.Errorf("%+v: want %s, %s, no backend, and why the fast path is down", got, one.verdict, one.reason)
 			}
+			if told := slices.Contains(stages(got), "trunk"); told != (one.reason == "no-worker") {
+				t.Errorf("steps %v: want the one that loses the packet where no worker takes it", stages(got))
+			}
+			if last := got.Steps[len(got.Steps)-1]; last.Stage == "verdict" && !strings.Contains(last.Text, one.reason) {
+				t.Errorf("the last step says %q, want %s", last.Text, one.reason)
+			}
 		})
 	}
 }

@@ -3,6 +3,7 @@ package adminserver
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/reason"
@@ -27,6 +28,17 @@ func noteDown(out *api.Explanation, why string) {
 	}
 	r := reason.NoWorker
 	out.Verdict, out.Reason, out.Help = r.Class().String(), r.String(), r.Help()
+	for i := range out.Steps {
+		switch out.Steps[i].Stage {
+		case "verdict":
+			out.Steps[i].Text = verdictText(r)
+		case "claim":
+		default:
+			out.Steps[i].Text = "(with lace-fastpath) " + out.Steps[i].Text
+		}
+	}
+	dropped := api.Step{Stage: "trunk", Text: "nobody takes the packet there: it is dropped, and the client tries again"}
+	out.Steps = slices.Insert(out.Steps, min(1, len(out.Steps)), dropped)
 	out.Backend, out.Pod = "", ""
 }
 

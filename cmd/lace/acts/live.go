@@ -106,6 +106,9 @@ func (v View) Render(p screen.Paint) string {
 	f := v.Status.Fastpath
 	fmt.Fprintf(&out, "PACKETS     %.0f/s through Go\nFLOWS       %d open, %d registered, room for %d\n", v.PerSecond, f.Open, f.Flows, f.FlowsMax)
 	fmt.Fprintf(&out, "DROPS       %s\nPROBLEMS    %s\n\n", v.drops(), v.problems(p))
+	if f.Message != "" {
+		fmt.Fprintf(&out, "%s\n\n", p.Bad(f.Message))
+	}
 	if v.Error != nil {
 		fmt.Fprintf(&out, "%s\n\n", p.Bad(v.Error.Error()))
 	}

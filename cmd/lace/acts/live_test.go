@@ -31,6 +31,7 @@ func TestRender(t *testing.T) {
 	}
 	v.Status.Generation = api.Generation{InUse: 9, Programming: 0.012}
 	v.Status.Fastpath.Flows, v.Status.Fastpath.Open, v.Status.Fastpath.FlowsMax = 9263, 12, 65536
+	v.Status.Fastpath.Message = "lace-fastpath is not running"
 	got := v.Render(screen.Paint{})
 	for _, want := range []string{
 		"SIMULATED lace demo · packets in memory · generation 9 · programmed in 12 ms",
@@ -38,7 +39,7 @@ func TestRender(t *testing.T) {
 		"web-3    n2    10.244.2.11      0  not-ready   0.0%      0\n",
 		"dns-1    n2    10.244.2.12      0     100.0%      -      -  -\n",
 		"100 over IPv4 ended in the last second, 99 ok, 1 refused", "SIMULATED IPv4\n", "2 · default/web spec.ports[0] first line long long",
-		"1234/s through Go", "12 open, 9263 registered, room for 65536", "no-endpoints 3\n", "the agent is gone",
+		"1234/s through Go", "12 open, 9263 registered, room for 65536", "no-endpoints 3\n", "the agent is gone", "lace-fastpath is not running\n",
 		"edit and save: /somewhere/manifests   [q] quit",
 		"another terminal: ask",
 	} {
