@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -43,15 +44,37 @@ func (s servicePort) name() string {
 func (s servicePort) addresses() string {
 	var out []string
 	for _, f := range s.port.Frontends {
-		out = append(out, f.Address)
+		if f.Served {
+			out = append(out, s.address(f))
+		}
 	}
 	return strings.Join(out, ",")
+}
+
+// notServed are the addresses that the Service asks for and Lace does not carry, with
+// their kinds.
+func (s servicePort) notServed() string {
+	var out []string
+	for _, f := range s.port.Frontends {
+		if !f.Served {
+			out = append(out, f.Kind+" "+s.address(f))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// address leaves the port out where the column PORT says it.
+func (s servicePort) address(f api.Frontend) string {
+	if f.Port == s.port.Port {
+		return f.Address
+	}
+	return net.JoinHostPort(f.Address, figure(f.Port))
 }
 
 func (s servicePort) kinds() string {
 	var out []string
 	for _, f := range s.port.Frontends {
-		if len(out) == 0 || out[len(out)-1] != f.Kind {
+		if f.Served && (len(out) == 0 || out[len(out)-1] != f.Kind) {
 			out = append(out, f.Kind)
 		}
 	}
@@ -85,6 +108,7 @@ var serviceColumns = []screen.Column[servicePort]{
 	{Title: "INTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.InternalPolicy }},
 	{Title: "EXTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.ExternalPolicy }},
 	{Title: "NETWORK", Wide: true, Value: func(s servicePort) string { return figure(s.service.Network) }},
+	{Title: "NOT-SERVED", Wide: true, Value: servicePort.notServed},
 }
 
 var backendColumns = []screen.Column[api.Backend]{

@@ -17,17 +17,20 @@ func newExplain() *cobra.Command {
 	var format screen.Format
 	var from, to string
 	cmd := &cobra.Command{
-		Use:   "explain --from POD|IP|host --to IP:PORT/PROTO",
+		Use:   "explain --from POD|DEVICE|IP|host --to IP:PORT/PROTO",
 		Short: "Say step by step what becomes of a packet, and why",
 		Long: "explain sends a made-up packet through the production pipeline of the node, on its\n" +
 			"present tables. Nothing leaves the node and no flow is registered. The backend is\n" +
-			"chosen at random each time, as for a real connection.",
+			"chosen at random each time, as for a real connection.\n\n" +
+			"Lace knows by name only pods that are endpoints of a Service. Of another pod, say the\n" +
+			"address, or its device on the node: `lace get ports` lists both.",
 		Example: "  lace explain --from shopper --to 10.96.0.10:80/tcp\n" +
 			"  lace explain --from 172.30.0.100 --to '[fd00:10:96::10]:80/udp'",
 		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
 			c := n.client()
 			defer c.Close()
+			sayIfSimulated(cmd, c)
 			e, err := c.Explain(cmd.Context(), from, to)
 			if err != nil {
 				return err
@@ -40,7 +43,7 @@ func newExplain() *cobra.Command {
 	}
 	n.flag(cmd)
 	formatFlag(cmd, &format)
-	cmd.Flags().StringVar(&from, "from", "", "pod (name or namespace/name), address, or host")
+	cmd.Flags().StringVar(&from, "from", "", "the pod of an endpoint (name or namespace/name), a port's device, an address, or host")
 	cmd.Flags().StringVar(&to, "to", "", "destination: address:port/protocol")
 	cmd.MarkFlagRequired("from")
 	cmd.MarkFlagRequired("to")
@@ -53,19 +56,33 @@ var stepColumns = []screen.Column[api.Step]{
 }
 
 // writeExplanation writes question, steps, verdict, and flows that are there already:
-// those keep their backend whatever the steps say.
+// those keep their backend whatever the steps say. Without a fast path that comes first.
 func writeExplanation(w io.Writer, f screen.Format, e api.Explanation) error {
+	if e.FastpathDown != "" {
+		fmt.Fprintf(w, "THE FAST PATH IS DOWN, new connections to Services wait: %s\n", e.FastpathDown)
+	}
 	fmt.Fprintf(w, "%s to %s, as %s on %s, tables of generation %d\n\n", e.From, e.To, e.Source, e.Port, e.Generation)
-	if err := screen.WriteTable(w, f, stepColumns, e.Steps); err != nil {
+	if err := screen.WriteTable(w, f, stepColumns, stepsBeforeVerdict(e)); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s: %s. %s.\n", e.Verdict, e.Reason, strings.TrimSuffix(e.Help, "."))
 	if e.Backend != "" {
 		fmt.Fprintf(w, "backend this time: %s\n", strings.TrimSpace(e.Pod+" "+e.Backend))
 	}
+	for _, note := range e.Notes {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
 	if len(e.Live) == 0 {
 		return nil
 	}
 	fmt.Fprintf(w, "\nregistered flows between the two, which keep their backend:\n")
 	return screen.WriteTable(w, f, flowColumns, e.Live)
+}
+
+// stepsBeforeVerdict leaves out the last step, which the sentence below the table repeats.
+func stepsBeforeVerdict(e api.Explanation) []api.Step {
+	if n := len(e.Steps); n > 0 && e.Steps[n-1].Stage == "verdict" {
+		return e.Steps[:n-1]
+	}
+	return e.Steps
 }

@@ -22,9 +22,9 @@ func newGet() *cobra.Command {
 	n.flag(get)
 	get.AddCommand(
 		newGetServices(n),
-		listing(n, "backends", "Endpoints of every Service port, and whether new connections go there", backendColumns, (*api.Client).Backends),
+		newGetBackends(n),
 		newGetFlows(n),
-		listing(n, "drops", "Packets dropped or refused, by reason", dropColumns, (*api.Client).Drops),
+		newGetDrops(n),
 		newGetLane(n),
 		listing(n, "ports", "Devices through which packets of Services come and go", portColumns, (*api.Client).Ports),
 		listing(n, "problems", "What could not be honoured, and what to do", problemColumns, (*api.Client).Problems),
@@ -45,6 +45,7 @@ func listing[T any](n *node, name, short string, columns []screen.Column[T], ask
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
 			c := n.client()
 			defer c.Close()
+			sayIfSimulated(cmd, c)
 			list, err := ask(c, cmd.Context())
 			if err != nil {
 				return err
@@ -61,6 +62,9 @@ func listing[T any](n *node, name, short string, columns []screen.Column[T], ask
 func show[T, L any](cmd *cobra.Command, f screen.Format, columns []screen.Column[L], list api.List[T], lines []L, name string) error {
 	if f.ForPrograms() {
 		return screen.Encode(cmd.OutOrStdout(), f, list)
+	}
+	if list.Closed > 0 {
+		defer fmt.Fprintf(cmd.ErrOrStderr(), "%d closed %s are not shown: --all lists them.\n", list.Closed, name)
 	}
 	if len(lines) == 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "No %s.\n", name)
@@ -79,12 +83,14 @@ func show[T, L any](cmd *cobra.Command, f screen.Format, columns []screen.Column
 func newGetServices(n *node) *cobra.Command {
 	var format screen.Format
 	cmd := &cobra.Command{
-		Use:   "services",
-		Short: "Services as resolved for this node",
-		Args:  cobra.NoArgs,
+		Use:     "services",
+		Aliases: []string{"service", "svc"},
+		Short:   "Services as resolved for this node",
+		Args:    cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
 			c := n.client()
 			defer c.Close()
+			sayIfSimulated(cmd, c)
 			list, err := c.Services(cmd.Context())
 			if err != nil {
 				return err
@@ -93,20 +99,5 @@ func newGetServices(n *node) *cobra.Command {
 		}),
 	}
 	formatFlag(cmd, &format)
-	return cmd
-}
-
-// newGetFlows lists flows, of which there may be very many.
-func newGetFlows(n *node) *cobra.Command {
-	limit := api.DefaultFlows
-	cmd := listing(n, "flows", "Registered connections", flowColumns,
-		func(c *api.Client, ctx context.Context) (api.List[api.Flow], error) { return c.Flows(ctx, limit) })
-	cmd.Flags().IntVar(&limit, "limit", limit, fmt.Sprintf("most flows to list, 1 to %d", api.MaxFlows))
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if limit < 1 || limit > api.MaxFlows {
-			return fmt.Errorf("--limit %d: say 1 to %d", limit, api.MaxFlows)
-		}
-		return nil
-	}
 	return cmd
 }

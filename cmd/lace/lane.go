@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -19,38 +20,49 @@ func newGetLane(n *node) *cobra.Command {
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
 			c := n.client()
 			defer c.Close()
+			sayIfSimulated(cmd, c)
 			lane, err := c.Lane(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if format.ForPrograms() {
-				return screen.Encode(cmd.OutOrStdout(), format, lane)
+				err = screen.Encode(cmd.OutOrStdout(), format, lane)
+			} else {
+				err = writeLane(cmd.OutOrStdout(), format, &lane)
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), laneSummary(&lane))
-			return screen.WriteTable(cmd.OutOrStdout(), format, laneColumns, laneCounts(&lane))
+			if err == nil && lane.Message != "" {
+				err = fmt.Errorf("the connections cannot be read: %s", lane.Message)
+			}
+			return err
 		}),
 	}
 	formatFlag(cmd, &format)
 	return cmd
 }
 
-func laneSummary(l *api.Lane) string {
-	switch {
-	case l.Message != "":
-		return "The connections cannot be read: " + l.Message
-	case !l.On:
-		return fmt.Sprintf("The lane is off: Go moves every packet of the %d registered connections.", l.Flows)
+// writeLane writes what can be said about the connections, and the counts.
+func writeLane(w io.Writer, f screen.Format, l *api.Lane) error {
+	if l.Message == "" {
+		fmt.Fprintln(w, laneSummary(l))
 	}
-	return fmt.Sprintf("The lane is on and carries %d of %d registered connections.", l.Installed, l.Flows)
+	return screen.WriteTable(w, f, laneColumns, laneCounts(l))
+}
+
+func laneSummary(l *api.Lane) string {
+	if !l.On {
+		return fmt.Sprintf("The lane is off: Go moves every packet of the %d open connections (%d registered).", l.Open, l.Flows)
+	}
+	return fmt.Sprintf("The lane is on and carries %d of %d open connections (%d of %d registered, closed ones among them).", l.OpenLane, l.Open, l.Installed, l.Flows)
 }
 
 // laneCount is one line of the table.
 type laneCount struct {
-	what, word, help string
+	what, cause, help string
 	api.Amount
 }
 
-// laneCounts gives a line to hits, and to each cause and reason that has counted.
+// laneCounts gives a line to hits, and to each cause that has counted. Drops have a list
+// of their own.
 func laneCounts(l *api.Lane) []laneCount {
 	out := []laneCount{{"hit", "", "Rewritten and delivered by the kernel", l.Hits}}
 	for _, p := range l.Punts {
@@ -58,15 +70,12 @@ func laneCounts(l *api.Lane) []laneCount {
 			out = append(out, laneCount{"punt", p.Cause, p.Help, p.Amount})
 		}
 	}
-	for _, d := range l.Drops {
-		out = append(out, laneCount{"drop", d.Reason, d.Help, api.Amount{Packets: d.Packets, Bytes: d.Bytes}})
-	}
 	return out
 }
 
 var laneColumns = []screen.Column[laneCount]{
 	{Title: "WHAT", Value: func(c laneCount) string { return c.what }},
-	{Title: "WORD", Value: func(c laneCount) string { return c.word }},
+	{Title: "CAUSE", Value: func(c laneCount) string { return c.cause }},
 	{Title: "PACKETS", Right: true, Value: func(c laneCount) string { return figure(c.Packets) }},
 	{Title: "BYTES", Right: true, Value: func(c laneCount) string { return figure(c.Bytes) }},
 	{Title: "MEANING", Wide: true, Value: func(c laneCount) string { return c.help }},

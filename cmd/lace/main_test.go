@@ -38,7 +38,8 @@ var answers = map[string]any{
 		Namespace: "default", Name: "web", InternalPolicy: "Cluster", ExternalPolicy: "Local",
 		Ports: []api.ServicePort{{
 			Name: "http", Protocol: "TCP", Port: 80,
-			Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80}, {Kind: "ClusterIP", Address: "fd00:10:96::10", Port: 80}},
+			Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80, Served: true}, {Kind: "ClusterIP", Address: "fd00:10:96::10", Port: 80, Served: true},
+				{Kind: "NodePort", Address: "172.30.0.11", Port: 30080}},
 			Families: []api.Family{
 				{Family: "IPv4", Internal: api.Choice{Tier: "all", Endpoints: []api.Endpoint{endpoint}, Excluded: []api.Exclusion{{Endpoint: endpoint, Reason: "not ready"}}}},
 				{Family: "IPv6", Internal: api.Choice{Tier: "none"}},
@@ -51,7 +52,7 @@ var answers = map[string]any{
 	}}},
 	api.PathFlows: api.List[api.Flow]{Items: []api.Flow{webFlow}, Truncated: true},
 	api.PathLane: api.Lane{
-		On: true, Flows: 16, Installed: 14, Hits: api.Amount{Packets: 1820455, Bytes: 2711844910},
+		On: true, Flows: 9263, Installed: 9260, Open: 12, OpenLane: 9, Hits: api.Amount{Packets: 1820455, Bytes: 2711844910},
 		Punts: []api.Punt{{Cause: "miss", Help: "No flow has the packet", Amount: api.Amount{Packets: 17, Bytes: 1184}}, {Cause: "torn"}},
 		Drops: []api.Drop{{Reason: "spoofed-source", Where: "kernel", Packets: 3}},
 	},
@@ -62,7 +63,10 @@ var answers = map[string]any{
 }
 
 // agent starts a pretended agent and returns its state directory.
-func agent(t *testing.T) string {
+func agent(t *testing.T) string { return agentThat(t, answers) }
+
+// agentThat is an agent that says other things.
+func agentThat(t *testing.T, said map[string]any) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lace-cli-") // a short path: socket names are limited
 	if err != nil {
@@ -84,7 +88,15 @@ func agent(t *testing.T) string {
 			json.NewEncoder(w).Encode(api.Error{Message: "to: protocol icmp: say tcp, udp or sctp"})
 			return
 		}
-		json.NewEncoder(w).Encode(answers[r.URL.Path])
+		if q := r.URL.Query(); q.Get("limit") == "7" {
+			list := api.List[api.Flow]{}
+			if q.Get("open") == "true" {
+				list.Closed = 9251
+			}
+			json.NewEncoder(w).Encode(list)
+			return
+		}
+		json.NewEncoder(w).Encode(said[r.URL.Path])
 	})}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
@@ -105,15 +117,20 @@ func TestCommandLines(t *testing.T) {
 		{"services are listed by port, families side by side", []string{"get", "services"}, 0,
 			[]string{"NAMESPACE", "http:80/TCP", "10.96.0.10,fd00:10:96::10", "1/2,0/0", "all,none"}, ""},
 		{"wide adds policies", []string{"get", "services", "-o", "wide"}, 0, []string{"INTERNAL", "Cluster", "Local"}, ""},
+		{"wide names addresses that are not served, with their own port", []string{"get", "svc", "-o", "wide"}, 0, []string{"NOT-SERVED", "NodePort 172.30.0.11:30080"}, ""},
+		{"backends of one Service", []string{"get", "backends", "default/web"}, 0, []string{"default/web-1"}, ""},
+		{"backends of a Service that has none", []string{"get", "backends", "wep"}, 1, nil, "no Service wep has endpoints: see lace get services"},
+		{"closed flows are left out and counted", []string{"get", "flows", "--limit", "7"}, 0, nil, "9251 closed flows are not shown: --all lists them"},
+		{"all flows", []string{"get", "flows", "--all", "--limit", "7"}, 0, nil, "No flows."},
 		{"programs get the agent's own fields", []string{"get", "services", "-o", "json"}, 0, []string{`"internalTrafficPolicy": "Cluster"`}, ""},
 		{"YAML has the same fields", []string{"get", "services", "-o", "yaml"}, 0, []string{"internalTrafficPolicy: Cluster"}, ""},
 		{"backends", []string{"get", "backends"}, 0, []string{"default/web-1", "8080", "12", "true"}, ""},
 		{"flows, and a word that there are more", []string{"get", "flows"}, 0, []string{"10.244.1.13:40000", "established", "1.3s"}, "more flows than these 1"},
 		{"drops", []string{"get", "drops"}, 0, []string{"unknown-port", "7", "420"}, ""},
 		{"drops with their meaning", []string{"get", "drops", "-o", "wide"}, 0, []string{"The VIP has no such port"}, ""},
-		{"the lane, in a sentence and counts", []string{"get", "lane"}, 0, []string{"carries 14 of 16", "1820455", "punt  miss", "drop  spoofed-source"}, ""},
+		{"the lane, in a sentence and counts", []string{"get", "lane"}, 0, []string{"carries 9 of 12 open connections (9260 of 9263 registered", "CAUSE", "1820455", "punt  miss"}, ""},
 		{"the lane with meanings", []string{"get", "lane", "-o", "wide"}, 0, []string{"No flow has the packet"}, ""},
-		{"the lane for programs", []string{"get", "lane", "-o", "json"}, 0, []string{`"installed": 14`, `"cause": "torn"`}, ""},
+		{"the lane for programs", []string{"get", "lane", "-o", "json"}, 0, []string{`"installed": 9260`, `"cause": "torn"`}, ""},
 		{"ports", []string{"get", "ports"}, 0, []string{"veth-web-1", "10.244.1.11,fd00:10:244:1::11"}, ""},
 		{"an empty list is no error", []string{"get", "problems"}, 0, nil, "No problems."},
 		{"an empty list for programs is a list", []string{"get", "problems", "-o", "json"}, 0, []string{`"items"`}, ""},
@@ -129,6 +146,7 @@ func TestCommandLines(t *testing.T) {
 		{"an unknown flag is a mistake", []string{"get", "ports", "--colour"}, 2, nil, "--colour"},
 		{"a limit out of range is a mistake", []string{"get", "flows", "--limit", "0"}, 2, nil, "1 to 100000"},
 		{"a word too many is a mistake", []string{"version", "now"}, 2, nil, `"now"`},
+		{"the version as the other commands say it", []string{"--version"}, 0, []string{version + "\n"}, ""},
 		{"version", []string{"version", "-o", "json"}, 0, []string{`"snapshotLayout": 1`}, ""},
 	}
 	for _, c := range cases {
@@ -183,5 +201,70 @@ func TestCheckRunsAnywhere(t *testing.T) {
 	run(t.Context(), []string{"check", "--state-dir", dir, "--bpffs", dir}, &out, &errs)
 	if !strings.Contains(out.String(), "→ mount -t bpf bpf "+dir) {
 		t.Errorf("no advice in\n%s", out.String())
+	}
+}
+
+// told is what a command line writes, asked of an agent that says one thing.
+func told(t *testing.T, said map[string]any, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var o, e strings.Builder
+	code = run(t.Context(), append(args, "--state-dir", agentThat(t, said)), &o, &e)
+	return code, o.String(), e.String()
+}
+
+// Addresses that are not served do not stand beside those that are.
+func TestServedAddressesOnly(t *testing.T) {
+	_, out, _ := told(t, answers, "get", "services")
+	if strings.Contains(out, "172.30.0.11") || !strings.Contains(out, "10.96.0.10,fd00:10:96::10 ") {
+		t.Errorf("want the served addresses alone:\n%s", out)
+	}
+}
+
+// Without a fast path, the first line of an explanation says so, and the verdict is said
+// once.
+func TestExplainSaysThatTheFastPathIsDown(t *testing.T) {
+	e := explained
+	e.FastpathDown, e.Verdict, e.Reason, e.Help, e.Backend = "no sign of life", "drop", "no-worker", "No socket", ""
+	e.Steps = append(e.Steps[:2:2], api.Step{Stage: "verdict", Text: "forward, reason new-flow"})
+	e.Notes = []string{"start it"}
+	code, out, _ := told(t, map[string]any{api.PathExplain: e}, "explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp")
+	if code != 0 || !strings.HasPrefix(out, "THE FAST PATH IS DOWN, new connections to Services wait: no sign of life\n") {
+		t.Errorf("exit code %d, output\n%s", code, out)
+	}
+	if strings.Contains(out, "forward") || strings.Count(out, "no-worker") != 1 || !strings.Contains(out, "note: start it\n") {
+		t.Errorf("want one verdict, that of no fast path:\n%s", out)
+	}
+}
+
+// A lane whose connections cannot be read is a failure that shows what can be read; drops
+// have a list of their own.
+func TestLaneThatCannotBeRead(t *testing.T) {
+	code, out, errs := told(t, map[string]any{api.PathLane: api.Lane{Message: "no flow table"}}, "get", "lane")
+	if code != 1 || !strings.Contains(errs, "no flow table") || !strings.Contains(out, "hit") {
+		t.Errorf("exit code %d, message %q, output\n%s", code, errs, out)
+	}
+	if _, out, _ := told(t, answers, "get", "lane"); strings.Contains(out, "spoofed-source") {
+		t.Errorf("drops are repeated:\n%s", out)
+	}
+}
+
+// Answers of a simulated node come with a line that says so.
+func TestSimulatedNode(t *testing.T) {
+	said := map[string]any{
+		api.PathStatus: api.Status{Node: "n1", Simulated: true}, api.PathExplain: explained,
+		api.PathDrops: answers[api.PathDrops], api.PathServices: answers[api.PathServices], api.PathLane: answers[api.PathLane],
+	}
+	for _, args := range [][]string{{"get", "drops"}, {"get", "services"}, {"get", "lane"}, {"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp"}} {
+		if _, _, errs := told(t, said, args...); !strings.HasPrefix(errs, "SIMULATED: node n1") {
+			t.Errorf("%v: message %q", args, errs)
+		}
+	}
+}
+
+// Housekeeping of the kernel is not left looking like lost traffic.
+func TestForeignFramesAreToldFromTraffic(t *testing.T) {
+	said := map[string]any{api.PathDrops: api.List[api.Drop]{Items: []api.Drop{{Reason: "foreign-frame", Class: "drop", Packets: 5}}}}
+	if _, _, errs := told(t, said, "get", "drops"); !strings.Contains(errs, "foreign-frame: no packet to a Service") {
+		t.Errorf("message %q", errs)
 	}
 }

@@ -23,6 +23,7 @@ func TestPage(t *testing.T) {
 	}
 	root := newRoot()
 	root.InitDefaultHelpFlag()
+	root.InitDefaultVersionFlag()
 	want := map[string]bool{}
 	collect(root, want)
 	for word := range want {

@@ -37,11 +37,13 @@ func newRoot() *cobra.Command {
 		Use:           "lace",
 		Short:         "Kubernetes Services carried by AF_XDP",
 		Long:          "lace shows, checks and explains a Lace node, and demonstrates Lace without a cluster.",
+		Version:       thisBuild().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDemo(), newCheck(), newGet(), newExplain(), newVersion())
 	return root

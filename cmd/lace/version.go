@@ -10,6 +10,12 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 )
 
+// unversioned is what a build says to which nobody gave a version.
+const unversioned = "unknown"
+
+// version is set by the linker.
+var version = unversioned
+
 // build says what this executable is.
 type build struct {
 	Version  string `json:"version"`
@@ -20,12 +26,14 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Layout: table.Layout}
+	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Layout: table.Layout}
 	in, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	b.Version = in.Main.Version
+	if v := in.Main.Version; b.Version == unversioned && v != "" && v != "(devel)" {
+		b.Version = v // installed as a module, without the Makefile
+	}
 	changed := ""
 	for _, s := range in.Settings {
 		switch {

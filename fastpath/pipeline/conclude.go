@@ -66,7 +66,7 @@ func (pl *Pipeline) answer() reason.Reason {
 	}
 	v.frame = v.frame[:v.length]
 	copy(v.frame, pl.scratch[:v.length])
-	v.trace.delivery(v.how, v.out)
+	v.trace.answered(p, v.out)
 	return reason.None
 }
 

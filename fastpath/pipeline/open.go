@@ -39,7 +39,7 @@ func (pl *Pipeline) settle(frontend *table.Frontend, as reason.Reason) reason.Re
 	pl.describe(frontend, backend)
 	switch pl.register(&t, as == reason.Repicked) {
 	case conntrack.Inserted:
-		pl.visit.trace.note("flow", "both directions are registered now")
+		pl.visit.trace.note("flow", "both directions would be registered")
 		if r := pl.forward(); r != reason.None {
 			return r
 		}

@@ -12,7 +12,7 @@ import (
 
 // Step is one step on a packet's way, in plain words.
 type Step struct {
-	Name string // parse, port, flow, source, frontend, choose, rewrite, forward, verdict
+	Name string // parse, port, flow, source, frontend, choose, rewrite, forward, answer, verdict
 	Note string
 }
 
@@ -138,6 +138,27 @@ func (t *Trace) addDelivery(how packet.Inject, out *table.Port) {
 	default:
 		t.add("forward", "out of port %d (%s)", out.ID, portName(out))
 	}
+}
+
+func (t *Trace) answered(p *packet.Packet, out *table.Port) {
+	if t != nil {
+		t.addAnswered(p, out)
+	}
+}
+
+func (t *Trace) addAnswered(p *packet.Packet, out *table.Port) {
+	what := "an ICMP port unreachable"
+	switch {
+	case p.Protocol == packet.ProtocolTCP:
+		what = "a TCP reset"
+	case p.Family == 6:
+		what = "an ICMPv6 port unreachable"
+	}
+	way := fmt.Sprintf("back out of port %d (%s)", out.ID, portName(out))
+	if out.Kind == table.PortHost {
+		way = "to the node itself, up its stack from lace0"
+	}
+	t.add("answer", "%s in the name of the VIP, %s", what, way)
 }
 
 func (t *Trace) verdict(r reason.Reason) {

@@ -56,6 +56,10 @@ func (s *Server) explain(r *http.Request) (api.Explanation, error) {
 		return api.Explanation{}, err
 	}
 	out.Live = s.live(r.Context(), who, to, state)
+	noteNode(&out, who, state)
+	if f := s.node.Status().Fastpath; !f.Alive {
+		noteDown(&out, f.Message)
+	}
 	return out, nil
 }
 
@@ -65,33 +69,49 @@ func (s *Server) try(out *api.Explanation, who sender, to destination, tables *t
 	out.Source = source.String()
 	out.Service = n.services[target{uint32(who.port.Network), to.addr, uint8(to.protocol)}]
 	vip := packet.AddrFrom(to.addr.Addr())
-	if !tables.IsVIP(who.port.Network, &vip) && !s.taken(who, to) {
-		settle(out, reason.NotClaimed, "claim", "the destination is no address of a Service: the kernel moves the packet as if Lace were not there")
+	if tables.IsVIP(who.port.Network, &vip) {
+		out.Steps = append(out.Steps, api.Step{Stage: "claim", Text: claim(who)})
+		return s.process(out, who, source, to, tables, n)
+	}
+	if taken, ok := s.taken(to); ok {
+		unallocated(out, who, taken)
 		return nil
 	}
-	out.Steps = append(out.Steps, api.Step{Stage: "claim", Text: claim(who, tables.IsVIP(who.port.Network, &vip))})
-	return s.process(out, who, source, to, tables, n)
+	settle(out, reason.NotClaimed, "claim", "the destination is no address of a Service: the kernel moves the packet as if Lace were not there")
+	return nil
 }
 
-// taken reports whether the node's own routes bring the packet to Lace although its
-// destination is no VIP.
-func (s *Server) taken(who sender, to destination) bool {
-	if who.port.Kind != table.PortHost {
-		return false
-	}
+// taken finds the service range in which the destination lies: the node's routes bring
+// every packet to it to lace0, from wherever it comes.
+func (s *Server) taken(to destination) (netip.Prefix, bool) {
 	for _, p := range s.node.Ranges() {
 		if p.Contains(to.addr.Addr()) {
-			return true
+			return p, true
 		}
 	}
-	return false
+	return netip.Prefix{}, false
 }
 
-func claim(who sender, vip bool) string {
-	switch {
-	case !vip:
-		return "the destination lies in a service range, so that the node's route brings the packet to lace0"
-	case who.port.Kind == table.PortHost:
+// unallocated tells the way of a packet to an address of a service range that no Service
+// has. No part of it is Go's.
+func unallocated(out *api.Explanation, who sender, taken netip.Prefix) {
+	met := "the destination is no address of a Service"
+	if who.port.Kind != table.PortHost {
+		met = fmt.Sprintf("the destination is no address of a Service: the program on %s leaves the packet to the kernel", who.port.Device())
+	}
+	out.Steps = append(out.Steps,
+		api.Step{Stage: "claim", Text: met},
+		api.Step{Stage: "route", Text: fmt.Sprintf("the node's route of the service range %s leads to lace0, whose program drops what no Service has", taken)})
+	settle(out, reason.UnallocatedVIP, "verdict", verdictText(reason.UnallocatedVIP))
+}
+
+// verdictText is the last step, as the pipeline words it.
+func verdictText(r reason.Reason) string {
+	return fmt.Sprintf("%s, reason %s: %s", r.Class(), r, r.Help())
+}
+
+func claim(who sender) string {
+	if who.port.Kind == table.PortHost {
 		return "the destination is an address of a Service: the node's route brings the packet to lace0, whose program hands it to Go"
 	}
 	return fmt.Sprintf("the destination is an address of a Service: the program on %s hands the packet to Go", who.port.Device())
@@ -120,6 +140,7 @@ func (s *Server) process(out *api.Explanation, who sender, source netip.AddrPort
 	}
 	if flows.Lookup(&tuple, &f) {
 		out.Backend, out.Pod = addrPort(f.Rewrite.Dst, f.Rewrite.DstPort), n.pods[backendTarget(&f)]
+		noteSource(out, who, &f)
 	}
 	return nil
 }

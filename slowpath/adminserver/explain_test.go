@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 )
@@ -39,7 +40,8 @@ func TestExplain(t *testing.T) {
 		{"a port that the Service does not have", "web-1", "10.96.0.10:81/tcp", "vethA", "answer", "unknown-port", ""},
 		{"a protocol that the Service does not have", "web-1", "10.96.0.10:80/sctp", "vethA", "answer", "unknown-port", ""},
 		{"an address that is no Service's", "web-1", "10.244.2.6:8080/tcp", "vethA", "pass", "not-claimed", ""},
-		{"an address of a service range that no Service has, from a pod", "web-1", "10.96.9.9:80/tcp", "vethA", "pass", "not-claimed", ""},
+		{"an address of a service range that no Service has, from a pod", "web-1", "10.96.9.9:80/tcp", "vethA", "drop", "unallocated-vip", ""},
+		{"an address of a service range that no Service has, from outside", "192.0.2.9", "10.96.9.9:80/tcp", "eth0", "drop", "unallocated-vip", ""},
 		{"an address of a service range that no Service has, from the node", "host", "10.96.9.9:80/tcp", "lace0", "drop", "unallocated-vip", ""},
 		{"the node to the world", "host", "192.0.2.9:80/tcp", "lace0", "pass", "not-claimed", ""},
 	}
@@ -70,6 +72,12 @@ func TestExplain(t *testing.T) {
 func TestExplainRefuses(t *testing.T) {
 	cases := []struct{ name, from, to, says string }{
 		{"a name that nobody has", "web-9", "10.96.0.10:80/tcp", "web-9"},
+		{"a pod behind no Service, by its full name", "default/shopper", "10.96.0.10:80/tcp", "say the pod's address or its device"},
+		{"a loopback address", "127.0.0.1", "10.96.0.10:80/tcp", "say host"},
+		{"a loopback address of IPv6", "::1", "[fd00:10:96::10]:80/tcp", "say host"},
+		{"a multicast address", "224.0.0.1", "10.96.0.10:80/tcp", "multicast"},
+		{"the unspecified address", "::", "[fd00:10:96::10]:80/tcp", "unspecified"},
+		{"a name instead of an address", "host", "web:80/tcp", "names are not looked up"},
 		{"two families", "fd00::1", "10.96.0.10:80/tcp", "families"},
 		{"a pod without an address of the family", "web-1", "[fd00:10:96::10]:80/tcp", "family"},
 		{"a device without an address of the family", "shopper", "[fd00:10:96::10]:80/tcp", "family"},
@@ -142,5 +150,95 @@ func TestExplainWithoutTheHostPort(t *testing.T) {
 	p.contents.Routes = p.contents.Routes[:1]
 	if _, err := ask(t, p).Explain(t.Context(), "host", "10.96.0.10:80/tcp"); err == nil || !strings.Contains(err.Error(), "lace0") {
 		t.Errorf("got %v, want an error that names lace0", err)
+	}
+}
+
+// What a reader could take wrong is said in a note.
+func TestExplainNotes(t *testing.T) {
+	cases := []struct{ name, from, only, says string }{
+		{"a pod of another node", "web-2", "10.244.1.5", "this pod is on node n2"},
+		{"a pod that is its own backend", "web-1", "10.244.1.5", "the backend sees 10.96.0.10:"},
+		{"an outside client whose backend is on another node", "192.0.2.9", "10.244.2.6", "the backend sees 172.30.0.11:"},
+		{"a pod whose backend is another pod", "shopper", "10.244.1.5", ""},
+		{"a node's packet to its own stack", "host", "172.30.0.11", "a packet of the node to itself"},
+	}
+	for _, one := range cases {
+		t.Run(one.name, func(t *testing.T) {
+			p := newPlayed(t)
+			p.contents.Backends[0].Addr = key(one.only)
+			p.contents.Backends = p.contents.Backends[:1]
+			p.contents.BackendIDs = []uint32{1}
+			p.contents.Frontends[0].Inside.Count, p.contents.Frontends[0].Outside.Count = 1, 1
+			got, err := ask(t, p).Explain(t.Context(), one.from, "10.96.0.10:80/tcp")
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := strings.Join(got.Notes, "\n")
+			if !strings.Contains(notes, one.says) || (one.says == "") != (notes == "") {
+				t.Errorf("notes %q, want %q", notes, one.says)
+			}
+		})
+	}
+}
+
+// Without a fast path nobody decides: the verdict says what becomes of a new connection,
+// and not what Go would have done with it.
+func TestExplainWithoutFastpath(t *testing.T) {
+	cases := []struct{ name, from, to, verdict, reason string }{
+		{"a new connection", "shopper", "10.96.0.10:80/tcp", "drop", "no-worker"},
+		{"a refusal that nobody gives", "shopper", "10.96.0.20:53/udp", "drop", "no-worker"},
+		{"what the kernel drops by itself", "shopper", "10.96.9.9:80/tcp", "drop", "unallocated-vip"},
+		{"what Lace does not claim", "shopper", "10.244.2.6:8080/tcp", "pass", "not-claimed"},
+	}
+	p := newPlayed(t)
+	p.down = "no sign of life for 3 s"
+	c := ask(t, p)
+	for _, one := range cases {
+		t.Run(one.name, func(t *testing.T) {
+			got, err := c.Explain(t.Context(), one.from, one.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Verdict != one.verdict || got.Reason != one.reason || got.FastpathDown != p.down || got.Backend != "" {
+				t.Errorf("%+v: want %s, %s, no backend, and why the fast path is down", got, one.verdict, one.reason)
+			}
+			if told := slices.Contains(stages(got), "trunk"); told != (one.reason == "no-worker") {
+				t.Errorf("steps %v: want the one that loses the packet where no worker takes it", stages(got))
+			}
+			if last := got.Steps[len(got.Steps)-1]; last.Stage == "verdict" && !strings.Contains(last.Text, one.reason) {
+				t.Errorf("the last step says %q, want %s", last.Text, one.reason)
+			}
+		})
+	}
+}
+
+// A refusal names what the client gets, and no step says that its packet is forwarded.
+func TestExplainOfARefusal(t *testing.T) {
+	c := ask(t, newPlayed(t))
+	for to, says := range map[string]string{"10.96.0.10:81/tcp": "a TCP reset", "10.96.0.20:53/udp": "an ICMP port unreachable"} {
+		got, err := c.Explain(t.Context(), "shopper", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.Index(stages(got), "answer")
+		if i < 0 || !strings.Contains(got.Steps[i].Text, says) || slices.Contains(stages(got), "forward") {
+			t.Errorf("%s: steps %+v, want an answer with %q and no forward", to, got.Steps, says)
+		}
+	}
+}
+
+// Addresses that are in no table are told from those that are.
+func TestServicesSayWhatIsServed(t *testing.T) {
+	p := newPlayed(t)
+	port := &p.state.Services[0].Ports[0]
+	port.Frontends = append(port.Frontends, model.Frontend{Kind: model.NodePort, Addr: ip("172.30.0.11"), Port: 30080, Protocol: model.TCP})
+	got, err := ask(t, p).Services(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range got.Items[0].Ports[0].Frontends {
+		if want := f.Address == "10.96.0.10"; f.Served != want {
+			t.Errorf("%s %s served: %v, want %v", f.Kind, f.Address, f.Served, want)
+		}
 	}
 }

@@ -28,12 +28,16 @@ type played struct {
 	noFlows  error
 	totals   *counter.Totals
 	kernel   *xdp.Counters
+	down     string // why the fast path is not running; empty: it is
 }
 
 func ip(s string) netip.Addr   { return netip.MustParseAddr(s) }
 func key(s string) packet.Addr { return packet.AddrFrom(ip(s)) }
 func (p *played) Status() api.Status {
-	return api.Status{Node: "n1", Mode: "lace", Waiting: "the source"}
+	return api.Status{
+		Node: "n1", Mode: "lace", Waiting: "the source",
+		Fastpath: api.Fastpath{Alive: p.down == "", Message: p.down},
+	}
 }
 func (p *played) State() *publish.State { return p.state }
 func (p *played) Ranges() []netip.Prefix {

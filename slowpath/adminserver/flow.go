@@ -35,10 +35,16 @@ func (s *Server) flows(r *http.Request) (api.List[api.Flow], error) {
 	if err != nil {
 		return api.List[api.Flow]{}, err
 	}
+	openOnly := r.URL.Query().Get("open") == "true"
 	names := namesOf(s.node.State())
 	out := list[api.Flow](nil)
+	var back conntrack.Flow
 	err = s.walk(r.Context(), func(t FlowTable, now uint32) {
 		t.Range(func(f *conntrack.Flow) bool {
+			if openOnly && closed(t, f, &back) {
+				out.Closed++
+				return true
+			}
 			if len(out.Items) == limit {
 				out.Truncated = true
 				return false

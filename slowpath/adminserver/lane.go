@@ -3,6 +3,7 @@ package adminserver
 import (
 	"net/http"
 
+	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/xdp"
@@ -32,6 +33,7 @@ func (s *Server) lane(r *http.Request) (api.Lane, error) {
 	err := s.walk(r.Context(), func(t FlowTable, _ uint32) {
 		c := t.Counts()
 		out.Flows, out.Installed = c.Slots/2, c.Lane/2
+		out.Open, out.OpenLane = open(t)
 	})
 	if r.Context().Err() != nil {
 		return out, r.Context().Err()
@@ -53,6 +55,21 @@ func (s *Server) lane(r *http.Request) (api.Lane, error) {
 		}
 	}
 	return out, nil
+}
+
+// open counts the flows that are not closed, and those of them that the kernel carries.
+func open(t FlowTable) (all, lane int) {
+	var back conntrack.Flow
+	t.Range(func(f *conntrack.Flow) bool {
+		if !closed(t, f, &back) {
+			all++
+			if f.Mode == conntrack.ModeLane {
+				lane++
+			}
+		}
+		return true
+	})
+	return all, lane
 }
 
 func amount(c xdp.Count) api.Amount { return api.Amount{Packets: c.Packets, Bytes: c.Bytes} }

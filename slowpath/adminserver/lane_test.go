@@ -54,7 +54,7 @@ func TestLane(t *testing.T) {
 		t.Errorf("punts (-want +got):\n%s", diff)
 	}
 	want := api.Lane{
-		On: true, Flows: 3, Installed: 2, Hits: api.Amount{Packets: 100, Bytes: 97_000},
+		On: true, Flows: 3, Installed: 2, Open: 3, OpenLane: 2, Hits: api.Amount{Packets: 100, Bytes: 97_000},
 		Drops: []api.Drop{{Reason: "spoofed-source", Help: reason.SpoofedSource.Help(), Where: "kernel", Class: "drop", Packets: 6, Bytes: 400}},
 	}
 	got.Punts = nil

@@ -11,6 +11,9 @@ import (
 // 253 bytes fit.
 const maxQuestion = 320
 
+// origins says what may be named as origin.
+const origins = "the pod of an endpoint (name or namespace/name), a port's device, an address, or host"
+
 // origin says who sends the packet that is to be explained; exactly one field is set.
 type origin struct {
 	host bool
@@ -28,7 +31,7 @@ type destination struct {
 func parseOrigin(s string) (origin, error) {
 	switch {
 	case s == "":
-		return origin{}, badQuestion("from is empty: say a pod (name or namespace/name), an address, or host")
+		return origin{}, badQuestion("from is empty: say %s", origins)
 	case len(s) > maxQuestion:
 		return origin{}, badQuestion("from has %d bytes, at most %d make sense", len(s), maxQuestion)
 	case s == "host":
@@ -38,12 +41,23 @@ func parseOrigin(s string) (origin, error) {
 		if a.Zone() != "" {
 			return origin{}, badQuestion("from %q: an address with a zone is no client of Services", s)
 		}
-		return origin{addr: a.Unmap()}, nil
+		return addressOrigin(s, a.Unmap())
 	}
 	if !isName(s) {
-		return origin{}, badQuestion("from %q: say a pod (name or namespace/name), an address, or host", s)
+		return origin{}, badQuestion("from %q: say %s", s, origins)
 	}
 	return origin{name: s}, nil
+}
+
+// addressOrigin refuses addresses that no packet of a client on a network can carry.
+func addressOrigin(s string, a netip.Addr) (origin, error) {
+	switch {
+	case a.IsLoopback():
+		return origin{}, badQuestion("from %q: a loopback address stays on its own machine; for the node itself say host", s)
+	case a.IsMulticast(), a.IsUnspecified(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return origin{}, badQuestion("from %q: no packet comes from a multicast, broadcast or unspecified address; say %s", s, origins)
+	}
+	return origin{addr: a}, nil
 }
 
 // isName admits what Kubernetes and the kernel admit in names, and one slash.
@@ -77,7 +91,7 @@ func parseDestination(s string) (destination, error) {
 	ap, err := netip.ParseAddrPort(addr)
 	switch {
 	case err != nil:
-		return destination{}, badQuestion("to %q: %v; say address:port/protocol, an IPv6 address in brackets", s, err)
+		return destination{}, badQuestion("to %q: %q is no address and port (names are not looked up); say address:port/protocol, an IPv6 address in brackets", s, addr)
 	case ap.Addr().Zone() != "":
 		return destination{}, badQuestion("to %q: an address with a zone is no address of a Service", s)
 	case ap.Port() == 0:

@@ -84,7 +84,7 @@ func listen(path string) (*net.UnixListener, error) {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	answer(mux, api.PathStatus, func(*http.Request) (api.Status, error) { return s.node.Status(), nil })
+	answer(mux, api.PathStatus, s.status)
 	answer(mux, api.PathServices, s.services)
 	answer(mux, api.PathBackends, s.backends)
 	answer(mux, api.PathFlows, s.flows)

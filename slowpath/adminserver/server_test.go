@@ -35,7 +35,7 @@ func TestServices(t *testing.T) {
 		{
 			Namespace: "default", Name: "web", InternalPolicy: "Cluster", ExternalPolicy: "Cluster", Ports: []api.ServicePort{{
 				Name: "http", Protocol: "TCP", Port: 80,
-				Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80}, {Kind: "ClusterIP", Address: "fd00:10:96::10", Port: 80}},
+				Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80, Served: true}, {Kind: "ClusterIP", Address: "fd00:10:96::10", Port: 80}},
 				Families: []api.Family{
 					{Family: "IPv4", Internal: all, External: all, Cluster: all},
 					{Family: "IPv6", Internal: none, External: none, Cluster: none},
@@ -45,7 +45,7 @@ func TestServices(t *testing.T) {
 		{
 			Namespace: "shop", Name: "empty", InternalPolicy: "Cluster", ExternalPolicy: "Local", Ports: []api.ServicePort{{
 				Protocol: "UDP", Port: 53,
-				Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.20", Port: 53}},
+				Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.20", Port: 53, Served: true}},
 				Families:  []api.Family{{Family: "IPv4", Internal: none, External: none, Cluster: none}},
 			}},
 		},
@@ -117,6 +117,22 @@ func TestFlows(t *testing.T) {
 	got, err = c.Flows(t.Context(), 1)
 	if err != nil || len(got.Items) != 1 || !got.Truncated {
 		t.Errorf("%d flows, truncated %v, %v: want 1 and a sign that there are more", len(got.Items), got.Truncated, err)
+	}
+
+	p.reset(t)
+	p.register(t, netip.MustParseAddrPort("192.0.2.9:40002"), backend, netip.MustParseAddrPort("172.30.0.11:50002"))
+	got, err = c.OpenFlows(t.Context(), 1)
+	if err != nil || len(got.Items) != 1 || got.Items[0].State != "half-open" || got.Closed != 2 || got.Truncated {
+		t.Errorf("open flows %+v, %v: want the one that is open and 2 closed ones left out", got, err)
+	}
+	if got, err = c.Flows(t.Context(), 0); err != nil || len(got.Items) != 3 || got.Closed != 0 {
+		t.Errorf("%d flows, %d left out, %v: want all 3", len(got.Items), got.Closed, err)
+	}
+	if st, err := c.Status(t.Context()); err != nil || st.Fastpath.Open != 1 {
+		t.Errorf("%d open flows in the status, %v: want 1", st.Fastpath.Open, err)
+	}
+	if lane, err := c.Lane(t.Context()); err != nil || lane.Flows != 3 || lane.Open != 1 {
+		t.Errorf("lane: %d registered, %d open, %v: want 3 and 1", lane.Flows, lane.Open, err)
 	}
 }
 
@@ -330,6 +346,8 @@ func TestClientSaysWhatToDo(t *testing.T) {
 	absent := api.NewClient(filepath.Join(dir, "agent.sock"))
 	if _, err := absent.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "--state-dir") {
 		t.Errorf("no socket: %v, want a hint at --state-dir", err)
+	} else if strings.Contains(err.Error(), "http") {
+		t.Errorf("the message speaks of HTTP: %v", err)
 	}
 
 	dead := filepath.Join(dir, "dead.sock")

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/packet"
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 )
 
@@ -12,32 +14,39 @@ func (s *Server) services(*http.Request) (api.List[api.Service], error) {
 	if state == nil {
 		return list[api.Service](nil), nil
 	}
+	tables, err := s.node.Tables()
+	if err != nil {
+		return api.List[api.Service]{}, err
+	}
+	defer tables.Close()
 	out := make([]api.Service, 0, len(state.Services))
 	for _, svc := range state.Services {
-		out = append(out, serviceOf(svc, state.Node.Name))
+		out = append(out, serviceOf(svc, state.Node.Name, tables))
 	}
 	return list(out), nil
 }
 
-func serviceOf(svc *model.Service, node string) api.Service {
+func serviceOf(svc *model.Service, node string, tables *table.Snapshot) api.Service {
 	out := api.Service{
 		Namespace: svc.Name.Namespace, Name: svc.Name.Name, Network: uint32(svc.Network),
 		InternalPolicy: svc.InternalPolicy.String(), ExternalPolicy: svc.ExternalPolicy.String(),
 		Ports: []api.ServicePort{},
 	}
 	for i := range svc.Ports {
-		out.Ports = append(out.Ports, portOf(&svc.Ports[i], node))
+		out.Ports = append(out.Ports, portOf(svc, &svc.Ports[i], node, tables))
 	}
 	return out
 }
 
-func portOf(p *model.ServicePort, node string) api.ServicePort {
+func portOf(svc *model.Service, p *model.ServicePort, node string, tables *table.Snapshot) api.ServicePort {
 	out := api.ServicePort{
 		Name: p.Name, Protocol: p.Protocol.String(), Port: p.Port,
 		Frontends: []api.Frontend{}, Families: []api.Family{},
 	}
 	for _, f := range p.Frontends {
-		out.Frontends = append(out.Frontends, api.Frontend{Kind: f.Kind.String(), Address: f.Addr.String(), Port: f.Port})
+		out.Frontends = append(out.Frontends, api.Frontend{
+			Kind: f.Kind.String(), Address: f.Addr.String(), Port: f.Port, Served: served(&f, svc.Network, tables),
+		})
 	}
 	for _, family := range families {
 		if c, ok := p.Families[family.number]; ok {
@@ -50,6 +59,13 @@ func portOf(p *model.ServicePort, node string) api.ServicePort {
 		}
 	}
 	return out
+}
+
+// served looks the frontend up: addresses of kinds that are not carried yet are in no
+// table. An address that another Service has got is served, though not for this one.
+func served(f *model.Frontend, network model.NetworkID, tables *table.Snapshot) bool {
+	addr := packet.AddrFrom(f.Addr)
+	return tables.Frontend(packet.NetworkID(network), &addr, uint8(f.Protocol), f.Port) != nil
 }
 
 // families in the order in which they are shown.

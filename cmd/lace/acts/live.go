@@ -16,31 +16,36 @@ import (
 // View is one picture of the running demo.
 type View struct {
 	Label     string
+	Family    int // 4 or 6: the one that backends and connections are of
 	Simulated bool
 	Status    api.Status
 	Backends  []api.Backend // of the family that is looked at
 	Tally     traffic.Tally // of the last second's connections, by all clients
 	PerSecond float64       // packets that Go decided
 	Drops     []api.Drop
+	Problems  []api.Problem
 	Manifests string
 	Tells     []string
 	Error     error // why the picture is not complete
 }
 
-// watchEvery is how often the picture changes, and connections of one client per picture.
+// watchEvery is how often the picture changes, familyFor how many pictures show one family.
 const (
-	watchEvery       = time.Second
-	watchConnections = 60
+	watchEvery = time.Second
+	familyFor  = 3
 )
 
-// Watch makes connections from every client, alternating families, and hands a View to
-// show every second until ctx ends.
+// Watch makes connections from every client over both families, and hands a View to show
+// every second until ctx ends, whatever becomes of the connections.
 func Watch(ctx context.Context, s Stage, show func(View)) {
 	var before View
+	calls := callAll(ctx, s)
 	begin := time.Now()
-	for i := 0; ctx.Err() == nil; i++ {
-		family := 4 + 2*(i%2)
+	for i := 0; pause(ctx, watchEvery) == nil; i++ {
+		family := 4 + 2*(i/familyFor%2)
 		v := look(ctx, &scene{Stage: s, family: family})
+		v.Tally = calls.take(family)
+		calls.take(10 - family) // what nobody looks at must not pile up
 		if ctx.Err() != nil {
 			return
 		}
@@ -53,24 +58,11 @@ func Watch(ctx context.Context, s Stage, show func(View)) {
 	}
 }
 
-// look makes the second's connections and asks the agent.
+// look asks the agent, for no longer than a picture lasts.
 func look(ctx context.Context, s *scene) View {
-	v := View{Label: s.Label(), Simulated: s.Simulated(), Manifests: s.Manifests(), Tells: s.Tells()}
-	tallies := make(chan traffic.Tally)
-	for _, c := range s.Clients() {
-		go func() {
-			call := s.call("tcp")
-			call.Timeout = watchEvery
-			t, err := s.Burst(ctx, c.Name, traffic.Burst{Request: call, Count: watchConnections, Every: watchEvery / watchConnections})
-			if err != nil {
-				t = traffic.Tally{First: err.Error()}
-			}
-			tallies <- t
-		}()
-	}
-	for range s.Clients() {
-		v.Tally.Merge(<-tallies)
-	}
+	v := View{Label: s.Label(), Family: s.family, Simulated: s.Simulated(), Manifests: s.Manifests(), Tells: s.Tells()}
+	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
 	v.ask(ctx, s)
 	return v
 }
@@ -92,36 +84,52 @@ func (v *View) ask(ctx context.Context, s *scene) {
 			v.Backends = append(v.Backends, b)
 		}
 	}
-	v.Drops, v.Error = s.Drops(ctx)
+	if v.Drops, v.Error = s.Drops(ctx); v.Error == nil {
+		v.Problems, v.Error = s.Problems(ctx)
+	}
 }
 
 // barWidth is the length of the bar of a share of one.
 const barWidth = 40
 
-// Render writes the picture as text, a line each.
+// Render writes the picture as text, a line each. Every line of a simulation says so.
 func (v View) Render(p screen.Paint) string {
 	var out strings.Builder
-	title := "lace demo · " + v.Label
-	if v.Simulated {
-		title = p.Warn("SIMULATED") + " · " + title
-	}
 	g := v.Status.Generation
-	fmt.Fprintf(&out, "%s · generation %d", p.Bold(title), g.InUse)
+	fmt.Fprintf(&out, "%s · generation %d", p.Bold("lace demo · "+v.Label), g.InUse)
 	if g.Programming > 0 {
 		fmt.Fprintf(&out, " · programmed in %s", milliseconds(time.Duration(g.Programming*float64(time.Second))))
 	}
-	out.WriteString("\n\n")
+	fmt.Fprintf(&out, "\n\n%s\n", p.Bold(fmt.Sprintf("IPv%d", v.Family)))
 	screen.WriteTable(&out, screen.Table, v.columns(), v.Backends)
-	fmt.Fprintf(&out, "\nCONNECTIONS %d in the last second, %s\n", v.Tally.Attempts, v.outcomes(p))
+	fmt.Fprintf(&out, "\nCONNECTIONS %d over IPv%d ended in the last second%s\n", v.Tally.Attempts, v.Family, v.outcomes(p))
 	f := v.Status.Fastpath
-	fmt.Fprintf(&out, "PACKETS     %.0f/s through Go\nFLOWS       %d of %d\n", v.PerSecond, f.Flows, f.FlowsMax)
-	fmt.Fprintf(&out, "DROPS       %s\n\n", v.drops())
+	fmt.Fprintf(&out, "PACKETS     %.0f/s through Go\nFLOWS       %d open, %d registered, room for %d\n", v.PerSecond, f.Open, f.Flows, f.FlowsMax)
+	fmt.Fprintf(&out, "DROPS       %s\nPROBLEMS    %s\n\n", v.drops(), v.problems(p))
+	if f.Message != "" {
+		fmt.Fprintf(&out, "%s\n\n", p.Bad(f.Message))
+	}
 	if v.Error != nil {
 		fmt.Fprintf(&out, "%s\n\n", p.Bad(v.Error.Error()))
 	}
 	fmt.Fprintf(&out, "edit and save: %s   [q] quit\n", v.Manifests)
 	for _, text := range v.Tells {
 		fmt.Fprintln(&out, text)
+	}
+	if !v.Simulated {
+		return out.String()
+	}
+	return marked(out.String(), p.Warn("SIMULATED")+" ")
+}
+
+// marked begins every line that says something with the mark.
+func marked(text, mark string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			out.WriteString(mark)
+		}
+		out.WriteString(line)
 	}
 	return out.String()
 }
@@ -171,7 +179,7 @@ func (v View) expected(b api.Backend) string {
 func podName(pod string) string { return pod[strings.LastIndex(pod, "/")+1:] }
 
 func (v View) outcomes(p screen.Paint) string {
-	var parts []string
+	parts := []string{""}
 	for _, o := range slices.Sorted(maps.Keys(v.Tally.Outcomes)) {
 		text := fmt.Sprintf("%d %s", v.Tally.Outcomes[o], o)
 		if o != traffic.OK {
@@ -193,4 +201,20 @@ func (v View) drops() string {
 		return "none"
 	}
 	return strings.Join(parts, " · ")
+}
+
+// maxProblem is how much of a Problem fits a line.
+const maxProblem = 80
+
+// problems counts them and shows the first one, which `lace get problems` tells in full.
+func (v View) problems(p screen.Paint) string {
+	if len(v.Problems) == 0 {
+		return "none"
+	}
+	first := &v.Problems[0]
+	text := []rune(strings.Join(strings.Fields(first.Object+" "+first.Field+" "+first.Message), " "))
+	if len(text) > maxProblem {
+		text = append(text[:maxProblem-1], '…')
+	}
+	return p.Bad(fmt.Sprintf("%d · %s", len(v.Problems), string(text)))
 }

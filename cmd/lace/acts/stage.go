@@ -20,9 +20,10 @@ type Stage interface {
 	Ready(ctx context.Context) error
 	// Status of each node's agent.
 	Status(ctx context.Context) ([]api.Status, error)
-	// Backends and Drops as the agent of the clients' node tells them.
+	// Backends, Drops and Problems as the agent of the clients' node tells them.
 	Backends(ctx context.Context) ([]api.Backend, error)
 	Drops(ctx context.Context) ([]api.Drop, error)
+	Problems(ctx context.Context) ([]api.Problem, error)
 	// Explain asks the agent of the clients' node.
 	Explain(ctx context.Context, from, to string) (api.Explanation, error)
 

@@ -21,11 +21,12 @@ type stub struct {
 	progress  traffic.Progress
 	setErr    error
 
-	used    []string // pods of web that get new connections
-	changes int
-	killed  []Process
-	started []Process
-	turns   int
+	used     []string // pods of web that get new connections
+	problems []api.Problem
+	changes  int
+	killed   []Process
+	started  []Process
+	turns    int
 }
 
 var pods = []string{"web-1", "web-2", "web-3"}
@@ -61,6 +62,7 @@ func (s *stub) Status(context.Context) ([]api.Status, error) {
 
 func (s *stub) Backends(context.Context) ([]api.Backend, error) { return nil, nil }
 func (s *stub) Drops(context.Context) ([]api.Drop, error)       { return nil, nil }
+func (s *stub) Problems(context.Context) ([]api.Problem, error) { return s.problems, nil }
 
 func (s *stub) Explain(context.Context, string, string) (api.Explanation, error) {
 	return s.explained, nil

@@ -9,6 +9,8 @@ package real
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"lace-cni.io/lace/bench/lab"
@@ -25,6 +27,10 @@ type Stage struct {
 	admin *api.Client
 	label string
 }
+
+// shortPath is a link to the state directory of the clients' node, short enough to be
+// copied from a terminal's line. It vanishes with the lab's folder.
+func (s *Stage) shortPath() string { return filepath.Join(s.lab.Folder(), "state") }
 
 var _ acts.Stage = (*Stage)(nil)
 
@@ -45,6 +51,9 @@ func Start(ctx context.Context, folder string, keep bool, lane string) (*Stage, 
 }
 
 func (s *Stage) populate(ctx context.Context) error {
+	if err := os.Symlink(s.node.StatePath(""), s.shortPath()); err != nil {
+		return err
+	}
 	for _, name := range lab.WebPods {
 		if err := s.lab.Pod(name).Listen(ctx, lab.WebTarget); err != nil {
 			return err
@@ -109,6 +118,12 @@ func (s *Stage) Backends(ctx context.Context) ([]api.Backend, error) {
 // Drops of the clients' node.
 func (s *Stage) Drops(ctx context.Context) ([]api.Drop, error) {
 	list, err := s.admin.Drops(ctx)
+	return list.Items, err
+}
+
+// Problems that the agent has.
+func (s *Stage) Problems(ctx context.Context) ([]api.Problem, error) {
+	list, err := s.admin.Problems(ctx)
 	return list.Items, err
 }
 
@@ -208,6 +223,7 @@ func (s *Stage) Manifests() string { return s.lab.Manifests() }
 func (s *Stage) Tells() []string {
 	return []string{
 		"logs: " + s.lab.Folder() + "/n1, n2",
-		"another terminal: export LACE_STATE_DIR=" + s.node.StatePath("") + "; bin/lace get backends",
+		"another terminal: export LACE_STATE_DIR=" + s.shortPath(),
+		"then, in it: bin/lace get backends",
 	}
 }

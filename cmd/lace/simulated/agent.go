@@ -102,7 +102,7 @@ func (s sink) Synced() {
 // Status implements adminserver.Node.
 func (a *agent) Status() api.Status {
 	st := api.Status{
-		Version: "simulated", Node: nodeName, Mode: "lace", Started: a.started,
+		Version: "simulated", Simulated: true, Node: nodeName, Mode: "lace", Started: a.started,
 		Source: a.manifests, Synced: a.synced.Load(),
 	}
 	st.Generation.Programming = time.Duration(a.latency.Load()).Seconds()

@@ -167,6 +167,12 @@ func (s *Stage) Drops(ctx context.Context) ([]api.Drop, error) {
 	return list.Items, err
 }
 
+// Problems that the agent has.
+func (s *Stage) Problems(ctx context.Context) ([]api.Problem, error) {
+	list, err := s.admin.Problems(ctx)
+	return list.Items, err
+}
+
 // Explain asks the agent.
 func (s *Stage) Explain(ctx context.Context, from, to string) (api.Explanation, error) {
 	return s.admin.Explain(ctx, from, to)
@@ -179,7 +185,8 @@ func (s *Stage) Manifests() string { return filepath.Join(s.folder, "manifests")
 func (s *Stage) Tells() []string {
 	return []string{
 		"log: " + filepath.Join(s.folder, "log"),
-		"another terminal: export LACE_STATE_DIR=" + s.folder + "; bin/lace get backends",
+		"another terminal: export LACE_STATE_DIR=" + s.folder,
+		"then, in it: bin/lace get backends",
 	}
 }
 

@@ -59,7 +59,15 @@ func (c *Client) Backends(ctx context.Context) (List[Backend], error) {
 
 // Flows asks for at most limit registered flows; 0 means DefaultFlows.
 func (c *Client) Flows(ctx context.Context, limit int) (List[Flow], error) {
-	q := url.Values{}
+	return c.flows(ctx, limit, url.Values{})
+}
+
+// OpenFlows is Flows without those that are closed.
+func (c *Client) OpenFlows(ctx context.Context, limit int) (List[Flow], error) {
+	return c.flows(ctx, limit, url.Values{"open": {"true"}})
+}
+
+func (c *Client) flows(ctx context.Context, limit int, q url.Values) (List[Flow], error) {
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
@@ -120,11 +128,15 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("no agent at %s: is lace-agent running, and with this state directory (--state-dir)?: %w", c.socket, err)
+		return fmt.Errorf("no agent at %s: start lace-agent, or name the state directory of the one that runs (--state-dir)", c.socket)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("the agent at %s is gone: start lace-agent: %w", c.socket, err)
+		return fmt.Errorf("the agent at %s is gone: start lace-agent", c.socket)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("the agent at %s may only be asked by root or its own user: %w", c.socket, err)
+		return fmt.Errorf("the agent at %s may only be asked by root or its own user", c.socket)
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // without the made-up address that HTTP needs
 	}
 	return fmt.Errorf("asking the agent at %s: %w", c.socket, err)
 }

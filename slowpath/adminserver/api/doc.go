@@ -15,7 +15,7 @@ const (
 	PathStatus   = "/v1/status"
 	PathServices = "/v1/services"
 	PathBackends = "/v1/backends"
-	PathFlows    = "/v1/flows" // ?limit=N (1 to MaxFlows)
+	PathFlows    = "/v1/flows" // ?limit=N (1 to MaxFlows)&open=true (closed ones are left out)
 	PathDrops    = "/v1/drops"
 	PathLane     = "/v1/lane"
 	PathPorts    = "/v1/ports"
@@ -33,6 +33,7 @@ const (
 type List[T any] struct {
 	Items     []T  `json:"items"`
 	Truncated bool `json:"truncated,omitempty"` // there are more than Items holds
+	Closed    int  `json:"closed,omitempty"`    // flows that were met and left out because they are closed
 }
 
 // Error is the body of every answer with a status of 400 or more.

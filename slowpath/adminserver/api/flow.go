@@ -61,10 +61,14 @@ type Explanation struct {
 	Steps      []Step `json:"steps"`
 	Verdict    string `json:"verdict"` // forward, answer, pass, drop
 	Reason     string `json:"reason"`
-	Help       string `json:"help"`              // the reason in a sentence
-	Backend    string `json:"backend,omitempty"` // address:port chosen this time
-	Pod        string `json:"pod,omitempty"`     // of that backend
-	Service    string `json:"service,omitempty"` // namespace/name behind To
+	Help       string `json:"help"` // the reason in a sentence
+	// FastpathDown says why no process decides about packets; Verdict and Reason are then
+	// what becomes of a new connection without it. Empty: there is one.
+	FastpathDown string   `json:"fastpathDown,omitempty"`
+	Notes        []string `json:"notes,omitempty"`   // what else to know, a sentence each
+	Backend      string   `json:"backend,omitempty"` // address:port chosen this time
+	Pod          string   `json:"pod,omitempty"`     // of that backend
+	Service      string   `json:"service,omitempty"` // namespace/name behind To
 	// Live lists registered flows from this client address to this frontend that are not
 	// closed, at most ten.
 	Live []Flow `json:"live,omitempty"`

@@ -5,6 +5,8 @@ type Lane struct {
 	On        bool   `json:"on"`                // as published
 	Flows     int    `json:"flows"`             // registered flows, both directions as one
 	Installed int    `json:"installed"`         // of them, those that the kernel carries while the lane is on
+	Open      int    `json:"open"`              // registered flows that are not closed: closed ones stay registered for a while
+	OpenLane  int    `json:"openLane"`          // of them, those that the kernel carries while the lane is on
 	Hits      Amount `json:"hits"`              // packets that the kernel settled
 	Punts     []Punt `json:"punts"`             // claimed packets that it left to Go, by cause
 	Drops     []Drop `json:"drops"`             // packets that it dropped, by reason; those that have counted something

@@ -24,6 +24,7 @@ type Frontend struct {
 	Kind    string `json:"kind"` // ClusterIP, NodePort, ExternalIP, LoadBalancer
 	Address string `json:"address"`
 	Port    uint16 `json:"port"`
+	Served  bool   `json:"served"` // it is in the tables: packets to it are carried
 }
 
 // Family holds the choices for one address family.

@@ -6,7 +6,8 @@ import "time"
 type Status struct {
 	Version    string     `json:"version"`
 	Node       string     `json:"node"`
-	Mode       string     `json:"mode"` // always "lace": the answer of /proxyMode
+	Simulated  bool       `json:"simulated,omitempty"` // packets in memory: no kernel is involved
+	Mode       string     `json:"mode"`                // always "lace": the answer of /proxyMode
 	Ready      bool       `json:"ready"`
 	Waiting    string     `json:"waiting,omitempty"` // what Ready waits for, for people
 	Started    time.Time  `json:"started"`
@@ -39,7 +40,8 @@ type Fastpath struct {
 	TrunkMTU   int       `json:"trunkMTU,omitempty"`
 	Kernel     string    `json:"kernel,omitempty"`
 	Layouts    []uint32  `json:"layouts,omitempty"` // snapshot layouts that it takes
-	Flows      uint64    `json:"flows"`             // registered flows
+	Flows      uint64    `json:"flows"`             // registered flows, closed ones among them
+	Open       uint64    `json:"open"`              // registered flows that are not closed, at most a second ago
 	HalfOpen   uint64    `json:"halfOpen"`
 	FlowsMax   uint64    `json:"flowsMax"`
 	Packets    uint64    `json:"packets"` // that Go has decided since it started
