@@ -33,13 +33,23 @@ func connection(n int, v6 bool, fwd, rev *Flow) {
 	}
 }
 
-// filled is a table with n flows at one quarter load.
-func filled(b *testing.B, n int, v6 bool) *Table {
+// empty is a table whose pages are there, as those of a pinned array are.
+func empty(b *testing.B, slots int) *Table {
 	b.Helper()
-	t, err := New(n * 8)
+	t, err := New(slots)
 	if err != nil {
 		b.Fatal(err)
 	}
+	for i := range t.slots[1:] {
+		t.slots[i+1].seq.Store(0)
+	}
+	return t
+}
+
+// filled is a table with n flows at one quarter load.
+func filled(b *testing.B, n int, v6 bool) *Table {
+	b.Helper()
+	t := empty(b, n*8)
 	var fwd, rev Flow
 	for i := range n {
 		connection(i, v6, &fwd, &rev)
@@ -104,10 +114,7 @@ func BenchmarkLookupMiss(b *testing.B) {
 func BenchmarkInsert(b *testing.B) {
 	for _, slots := range []int{1 << 15, 1 << 22} {
 		b.Run(fmt.Sprintf("slots=%d", slots), func(b *testing.B) {
-			t, err := New(slots)
-			if err != nil {
-				b.Fatal(err)
-			}
+			t := empty(b, slots)
 			limit := t.Cap() / 4
 			var fwd, rev Flow
 			b.ReportAllocs()
@@ -115,7 +122,7 @@ func BenchmarkInsert(b *testing.B) {
 			for i := range b.N {
 				if t.Len() >= limit {
 					b.StopTimer()
-					empty(t, b)
+					drain(b, t)
 					b.StartTimer()
 				}
 				connection(i, false, &fwd, &rev)
@@ -127,7 +134,8 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-func empty(t *Table, b *testing.B) {
+func drain(b *testing.B, t *Table) {
+	b.Helper()
 	everything := func(*Flow) bool { return true }
 	timeouts := DefaultTimeouts()
 	t.Sweep(1, t.Cap()*2, &timeouts, everything)

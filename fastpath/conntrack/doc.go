@@ -21,22 +21,23 @@
 // or, when that is crowded, in the second if it has more room; it never moves. The record
 // of a bucket holds the tags of its eight slots and the number of its flows that live
 // elsewhere. A reader looks at slots with the right tag only, and at the second bucket's
-// record only when that number is not zero. A full pair of buckets refuses the new flow; no live flow
-// is ever evicted, except the oldest half-open TCP connection when their number reaches
-// its bound.
+// record only when that number is not zero. A full pair of buckets refuses the new flow;
+// no live flow is ever evicted, except the oldest half-open TCP connection when their
+// number reaches its bound.
 //
 // # Concurrency
 //
 // Every slot carries a sequence number, odd while it is written. A slot is written before
-// its tag and cleared after it; a tag that a reader has seen promises nothing. A reader compares the
-// tuple, copies, and compares the sequence again; it takes no lock. Writers hold the
-// locks of all buckets that a flow's tuples may live in, taken in ascending order, so
+// its tag and cleared after it; a tag that a reader has seen promises nothing. A reader
+// compares the tuple, copies, and compares the sequence again; it takes no lock. Writers
+// hold the locks of all buckets that a flow's tuples may live in, taken in ascending order, so
 // any number of workers may use one Table. The state word (last seen, bits, incarnation)
 // is changed by compare-and-swap outside the sequence, by Go and by BPF; the incarnation
 // in it is the half of the sequence, so that a note for a flow that is gone never reaches
 // the flow that took its slot. Every shared word is accessed through sync/atomic, whose
 // operations are sequentially consistent: correct on amd64 and arm64 alike, and clean
-// under the race detector. Hosts are little-endian.
+// under the race detector. The words of a slot between the two changes of its sequence
+// are an exception on amd64, see store_amd64.go. Hosts are little-endian.
 //
 // One process writes at a time; the caller sees to that with a lock file. Readers of
 // other processes use View.
@@ -45,8 +46,8 @@
 //
 // Lookup touches the record and one cache line for most IPv4 flows, two for IPv6; when
 // there is no flow mostly the record alone. It allocates nothing and makes no call into
-// the runtime. Insert takes two to four uncontended locks.
-// A flow costs 256 bytes of slots and 4 bytes of records, 520 bytes at the load of one
-// half that is recommended, plus 20 bytes for each permitted half-open connection. Benchmarks in
-// this package give the times.
+// the runtime. Insert takes two to four uncontended locks. A flow costs 256 bytes of slots
+// and 4 bytes of records, 520 bytes at the load of one half that is recommended, plus 20
+// bytes for each permitted half-open connection. Benchmarks in this package give the
+// times.
 package conntrack

@@ -7,6 +7,15 @@ package conntrack
 // open makes the sequence odd and returns it.
 func (s *slot) open() uint32 { return s.seq.Add(1) }
 
+// openBoth makes two sequences odd. Both are read first: the processor then waits for two
+// slots that are not in its cache at once, not for one after the other.
+func openBoth(a, b *slot) (aodd, bodd uint32) {
+	aodd, bodd = a.seq.Load()+1, b.seq.Load()+1
+	a.seq.Store(aodd)
+	b.seq.Store(bodd)
+	return aodd, bodd
+}
+
 // close makes the odd sequence even again.
 func (s *slot) close(odd uint32) { s.seq.Store(odd + 1) }
 
@@ -16,34 +25,34 @@ func (s *slot) write(n, odd uint32, k *key, f *Flow, peer, now uint32) {
 	var newLow uint64
 	var newHigh [3]uint64
 	pack(&f.Rewrite.Src, &f.Rewrite.Dst, &newLow, &newHigh)
-	s.state.Store(stateWord(now, f.State, f.incarnation))
-	s.marks.Store(uint32(f.Mode)<<modeShift | uint32(f.Flags)<<flagsShift)
-	s.key.Store(k.word)
-	s.low.Store(k.low)
-	s.newLow.Store(newLow)
+	put64(&s.state, stateWord(now, f.State, f.incarnation))
+	put32(&s.marks, uint32(f.Mode)<<modeShift|uint32(f.Flags)<<flagsShift)
+	put64(&s.key, k.word)
+	put64(&s.low, k.low)
+	put64(&s.newLow, newLow)
 	sums := sumsWord(&f.Rewrite, f.In)
 	f.Rewrite.L4 = l4Of(k.word, sums)
-	s.sums.Store(sums)
-	s.owner.Store(uint64(f.Frontend) | uint64(f.Backend)<<32)
-	s.stamp.Store(f.Stamp.word(f.Target))
+	put64(&s.sums, sums)
+	put64(&s.owner, uint64(f.Frontend)|uint64(f.Backend)<<32)
+	put64(&s.stamp, f.Stamp.word(f.Target))
 	if k.v6() {
 		for i := range 3 {
-			s.high[i].Store(k.high[i])
-			s.newHigh[i].Store(newHigh[i])
+			put64(&s.high[i], k.high[i])
+			put64(&s.newHigh[i], newHigh[i])
 		}
 	}
-	s.peer.Store(peer)
-	s.packets.Store(0)
-	s.created.Store(now)
+	put32(&s.peer, peer)
+	put32(&s.packets, 0)
+	put32(&s.created, now)
 }
 
 // clear empties an open slot. Its new incarnation turns late notes away.
 func (s *slot) clear(odd uint32) {
-	s.state.Store(stateWord(0, 0, incarnationOf(odd+1)))
-	s.key.Store(0)
-	s.low.Store(0)
-	s.marks.Store(0)
-	s.peer.Store(0)
+	put64(&s.state, stateWord(0, 0, incarnationOf(odd+1)))
+	put64(&s.key, 0)
+	put64(&s.low, 0)
+	put32(&s.marks, 0)
+	put32(&s.peer, 0)
 }
 
 // pair is both directions of a flow on their way into the table.
@@ -74,7 +83,7 @@ func (r *Rewrite) sameFamily(v6 bool) bool { return r.Src.Is4() == !v6 && r.Dst.
 // elsewhere, gone is that slot, else 0.
 func (t *Table) write(p *pair, now, gone uint32) {
 	f, r := &t.slots[p.fslt], &t.slots[p.rslt]
-	fodd, rodd := f.open(), r.open()
+	fodd, rodd := openBoth(f, r)
 	r.write(p.rslt, rodd, &p.rk, p.rev, p.fslt, now)
 	f.write(p.fslt, fodd, &p.fk, p.fwd, p.rslt, now)
 	t.setTag(p.rslt, p.rh.tag)
@@ -98,7 +107,7 @@ func (t *Table) erase(a, b uint32) {
 	t.setTag(a, 0)
 	t.setTag(b, 0)
 	f, r := &t.slots[a], &t.slots[b]
-	fodd, rodd := f.open(), r.open()
+	fodd, rodd := openBoth(f, r)
 	f.clear(fodd)
 	r.clear(rodd)
 	f.close(fodd)
