@@ -58,10 +58,13 @@ func serve(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	n.tables.refresh(ctx)
 	if err := n.connect(); err != nil {
 		return err
 	}
+	// What changed while nobody was here is told to the kernel last. Until then the lane
+	// goes on by what it was told before; what it leaves to Go afterwards finds a socket,
+	// and workers that know the tables.
+	n.tables.refresh(ctx)
 	if err := n.status.write(c.StateDir); err != nil {
 		return err
 	}
