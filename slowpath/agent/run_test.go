@@ -21,10 +21,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/netdev/netdevtest"
 	"lace-cni.io/lace/slowpath/source"
+	"lace-cni.io/lace/slowpath/source/dir"
 )
 
 // journal is a log that tests read while it is written.
@@ -156,6 +158,66 @@ func TestAgentWithoutAFastPathWaitsAndSaysSo(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// TestAFolderThatIsNotThereYet: it is a Problem while it is missing, and read when it
+// appears.
+func TestAFolderThatIsNotThereYet(t *testing.T) {
+	var log journal
+	c := config(t, &log)
+	path := filepath.Join(t.TempDir(), "manifests")
+	folder := dir.New(path)
+	folder.Log, folder.Poll = c.Log, 20*time.Millisecond
+	c.Source, c.SourceName = folder, "dir:"+path
+	client := start(t, c)
+	unreadable := func() (bool, error) {
+		problems, err := client.Problems(t.Context())
+		return slices.ContainsFunc(problems.Items, func(p api.Problem) bool {
+			return p.Kind == "File" && p.Object == path && p.Reason == "FolderUnreadable"
+		}), err
+	}
+	eventually(t, "a Problem and the log say it", func() error {
+		if there, err := unreadable(); !there || err != nil || !strings.Contains(log.String(), "the folder cannot be read") {
+			return fmt.Errorf("a Problem: %v, %v; log: %s", there, err, &log)
+		}
+		return nil
+	})
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "n1.yaml"), []byte("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is read", func() error {
+		s, err := client.Status(t.Context())
+		if there, e := unreadable(); there || e != nil || err != nil || s.Generation.Published == 0 {
+			return fmt.Errorf("a Problem: %v, %v; status %+v, %v", there, e, s, err)
+		}
+		return nil
+	})
+}
+
+// TestTheLaneReachesTheSnapshot: on unless it is switched off.
+func TestTheLaneReachesTheSnapshot(t *testing.T) {
+	for _, want := range []uint8{1, 0} {
+		c := config(t, io.Discard)
+		if want == 0 {
+			c.Settings = table.DefaultSettings()
+			c.Settings.Lane = 0
+		}
+		start(t, c)
+		eventually(t, fmt.Sprintf("a snapshot with the lane %d", want), func() error {
+			s, err := table.Open(c.path("snapshot"))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if got := s.Settings().Lane; got != want {
+				return fmt.Errorf("lane %d", got)
+			}
+			return nil
+		})
+	}
 }
 
 func fetch(t *testing.T, url string) string {
