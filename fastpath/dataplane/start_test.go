@@ -1,11 +1,14 @@
 package dataplane
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +31,25 @@ func TestWithoutABPFFileSystem(t *testing.T) {
 		err := Run(t.Context(), Config{StateDir: t.TempDir(), BPFFS: path, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || err.Error() != says {
 			t.Errorf("error %v, want %q", err, says)
+		}
+	}
+}
+
+// TestWithoutRights: an ordinary user is told what is missing and what to do.
+func TestWithoutRights(t *testing.T) {
+	testenv.Privileged(t)
+	dir := t.TempDir()
+	c := exec.Command("/proc/self/exe")
+	c.Env = []string{asFastpath + `={"StateDir":"` + dir + `"}`}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := c.CombinedOutput()
+	exit := new(exec.ExitError)
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ends with %v, want exit code 1", err)
+	}
+	for _, word := range []string{"state directory: ", dir, "user 65534 and lacks CAP_NET_ADMIN", "CAP_SYS_ADMIN", "run it as root"} {
+		if !strings.Contains(string(out), word) {
+			t.Errorf("it says %q, want %q in it", out, word)
 		}
 	}
 }

@@ -323,9 +323,9 @@ func TestCleanup(t *testing.T) {
 	stack := node.Stack()
 	c := config(t, io.Discard)
 	c.Stack = stack
-	cleanup := func() (err error) {
-		node.Do(func() { err = Cleanup(c) })
-		return err
+	cleanup := func() (removed []string, err error) {
+		node.Do(func() { removed, err = Cleanup(c) })
+		return removed, err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -337,7 +337,7 @@ func TestCleanup(t *testing.T) {
 		}
 		return nil
 	})
-	if err := cleanup(); !errors.Is(err, ErrInUse) {
+	if _, err := cleanup(); !errors.Is(err, ErrInUse) {
 		t.Errorf("under a running agent: %v, want ErrInUse", err)
 	}
 	cancel()
@@ -347,9 +347,14 @@ func TestCleanup(t *testing.T) {
 	if n := routesOfLace(t, stack); n != 1 {
 		t.Errorf("%d routes after the agent ended, want 1: the fast path goes on", n)
 	}
-	for _, when := range []string{"once", "twice"} {
-		if err := cleanup(); err != nil {
-			t.Errorf("%s: %v", when, err)
+	for i, want := range []string{
+		"routes of service ranges: 10.96.0.0/16; trunk: lace0, and its private network namespace; files in " +
+			c.StateDir + ": snapshot, agent.lock; " + c.StateDir,
+		"",
+	} {
+		removed, err := cleanup()
+		if got := strings.Join(removed, "; "); err != nil || got != want {
+			t.Errorf("time %d: removed %q, %v; want %q", i+1, got, err, want)
 		}
 	}
 	left, _ := os.ReadDir(c.StateDir)
@@ -360,6 +365,31 @@ func TestCleanup(t *testing.T) {
 	trunk := slices.ContainsFunc(links, func(l netdev.Link) bool { return l.Name == "lace0" })
 	if n := routesOfLace(t, stack); n != 0 || len(left) != 0 || trunk {
 		t.Errorf("%d routes, files %v and a trunk (%v) are left, want none", n, left, trunk)
+	}
+}
+
+// TestCleanupLeavesWhatIsNotItsOwn: a directory that holds something else stays.
+func TestCleanupLeavesWhatIsNotItsOwn(t *testing.T) {
+	node := netdevtest.New(t)
+	c := config(t, io.Discard)
+	c.Stack = node.Stack()
+	foreign := c.path("notes.txt")
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{foreign, c.path("snapshot")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var removed []string
+	var err error
+	node.Do(func() { removed, err = Cleanup(c) })
+	if want := []string{"files in " + c.StateDir + ": snapshot"}; err != nil || !slices.Equal(removed, want) {
+		t.Errorf("removed %q, %v; want %q", removed, err, want)
+	}
+	if left, _ := os.ReadDir(c.StateDir); len(left) != 1 {
+		t.Errorf("%v is left, want notes.txt alone", left)
 	}
 }
 
