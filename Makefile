@@ -18,9 +18,11 @@ help: ## Show this list
 build: ## Build every command into bin/
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
-demo: ## Run Lace on this machine: nodes, pods and real packets (DEMO="--once --plain" to run unattended)
+demo: ## Run Lace on this machine: real packets as root or with sudo, else simulated (DEMO="--once --plain" to run unattended, DEMO=--sim to simulate)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/lace ./cmd/lace
-	$(SUDO) bin/lace demo $(DEMO)
+	@if [ -z "$(SUDO)" ] || [ "$(DEMO)" = --sim ]; then bin/lace demo $(DEMO); \
+	elif sudo -n true 2>/dev/null || sudo -v -p 'password for real packets (without it the demo is simulated): '; then sudo bin/lace demo $(DEMO); \
+	else echo "no root, so the demo is simulated"; bin/lace demo $(DEMO); fi
 
 test: ## Run all tests; those that need privileges run when the process has them
 	$(GO) run ./bench/testreport ./...

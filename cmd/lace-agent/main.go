@@ -51,7 +51,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitDone
 	}
 	if o.cleanup {
-		err = agent.Cleanup(o.config(errs))
+		removed, failed := agent.Cleanup(o.config(errs))
+		err = tell(out, removed, failed)
 	} else {
 		err = agent.Run(ctx, o.config(errs))
 	}
@@ -60,4 +61,15 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitBad
 	}
 	return exitDone
+}
+
+// tell says what a cleanup removed, and returns its error.
+func tell(out io.Writer, removed []string, err error) error {
+	for _, what := range removed {
+		fmt.Fprintln(out, "removed", what)
+	}
+	if err == nil && len(removed) == 0 {
+		fmt.Fprintln(out, "nothing of Lace was left here")
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -48,6 +49,24 @@ func TestCommandLines(t *testing.T) {
 				t.Errorf("%s was made although nothing was started", absent)
 			}
 		})
+	}
+}
+
+func TestCleanupSaysWhatItRemoved(t *testing.T) {
+	for _, c := range []struct {
+		removed []string
+		err     error
+		want    string
+	}{
+		{[]string{"/run/lace", "trunk: lace0"}, nil, "removed /run/lace\nremoved trunk: lace0\n"},
+		{nil, nil, "nothing of Lace was left here\n"},
+		{[]string{"trunk: lace0"}, errors.New("busy"), "removed trunk: lace0\n"},
+		{nil, errors.New("busy"), ""},
+	} {
+		var out bytes.Buffer
+		if err := tell(&out, c.removed, c.err); err != c.err || out.String() != c.want {
+			t.Errorf("%q, %v: said %q, %v; want %q and the error", c.removed, c.err, out.String(), err, c.want)
+		}
 	}
 }
 

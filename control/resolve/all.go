@@ -16,8 +16,9 @@ func (o *Objects) Here(name string) (model.Node, []model.Problem) {
 	if n == nil {
 		return model.Node{Name: name}, []model.Problem{{
 			Kind: "Node", Object: name, Reason: "NodeMissing",
-			Message: "this node has no Node object, so its zone and addresses are not known; " +
-				"zone hints and node ports do not work. Add the Node, or start the agent with the right node name",
+			Message: "this node has no Node object, so its zone and addresses are not known: " +
+				"zone hints do not work, and /healthz says that no traffic should be sent here. " +
+				"Add a Node of this name, or start the agent with the name of the one that is there (--node-name)",
 		}}
 	}
 	return Node(n)

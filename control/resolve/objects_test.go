@@ -69,6 +69,9 @@ func TestNodeMissing(t *testing.T) {
 	if len(services) != 1 || len(problems) != 1 || problems[0].Reason != "NodeMissing" {
 		t.Errorf("%d services, problems %v; want one service, NodeMissing", len(services), problems)
 	}
+	if text := problems[0].Message; !strings.Contains(text, "--node-name") || strings.Contains(text, "port") {
+		t.Errorf("message %q: want what to do, and nothing of node ports, which are not programmed", text)
+	}
 }
 
 // TestOneBrokenObjectAmongAThousand: the others do not notice.

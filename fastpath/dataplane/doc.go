@@ -9,8 +9,8 @@
 //
 // Flow:
 //
-//	lock ▶ kernel programs ▶ flow table ▶ trunk ▶ last snapshot ▶ sockets ▶ workers
-//	                                   ▲ new snapshot: watch ▶ check ▶ swap ▶ sync
+//	lock ▶ kernel programs ▶ flow table ▶ trunk ▶ sockets ▶ last snapshot ▶ workers
+//	                                              ▲ new snapshot: watch ▶ check ▶ swap ▶ sync
 //
 // To sync is, in this order: revoke what the lane must not repeat, switch the lane, then
 // ports, sources and claims.

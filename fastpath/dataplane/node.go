@@ -32,34 +32,41 @@ type node struct {
 }
 
 // open brings up everything but the sockets. What was opened is closed again on error.
-func open(c Config) (n *node, err error) {
-	n = &node{config: c, status: newStatus(c)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, n.close())
-		}
-	}()
+func open(c Config) (*node, error) {
+	n := &node{config: c, status: newStatus(c)}
+	if err := n.bringUp(); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+// bringUp does the steps of open; after a failure, close takes down what is there.
+func (n *node) bringUp() (err error) {
+	c := &n.config
+	if err := mounted(c.BPFFS); err != nil {
+		return err
+	}
 	if n.objects, err = xdp.Open(xdp.Config{BPFFS: c.BPFFS, FlowSlots: c.FlowSlots, Log: c.Log}); err != nil {
-		return nil, fmt.Errorf("kernel programs: %w", err)
+		return fmt.Errorf("kernel programs: %w", err)
 	}
 	if err := n.openFlows(); err != nil {
-		return nil, err
+		return err
 	}
 	n.trunk, err = xdp.OpenTrunk(xdp.TrunkConfig{StateDir: c.StateDir, Queues: c.Workers, MTU: c.TrunkMTU, Log: c.Log})
 	if err != nil {
-		return nil, fmt.Errorf("trunk: %w", err)
+		return fmt.Errorf("trunk: %w", err)
 	}
 	if err := n.objects.AttachTrunk(n.trunk); err != nil {
-		return nil, fmt.Errorf("trunk: %w", err)
+		return fmt.Errorf("trunk: %w", err)
 	}
 	if n.counters, err = counter.Create(c.path(counterFile), c.Workers); err != nil {
-		return nil, err
+		return err
 	}
 	n.status.XDPMode = string(n.objects.Mode())
 	n.tables.path, n.tables.kernel, n.tables.flows = c.path(snapshotFile), n.objects, n.flows
 	n.tables.counters, n.tables.log = n.counters, c.Log
 	n.noteFlows()
-	return n, nil
+	return nil
 }
 
 // openFlows takes over the pinned flow table, repaired where a killed process left it in
@@ -86,7 +93,8 @@ func (n *node) openFlows() error {
 	return nil
 }
 
-// connect opens a socket and makes a worker for each queue of the trunk.
+// connect opens a socket and makes a worker for each queue of the trunk. Frames come from
+// now on and wait in the sockets' rings until the workers run.
 func (n *node) connect() error {
 	err := n.trunk.Do(func() error {
 		for queue := range n.config.Workers {
@@ -112,6 +120,9 @@ func (n *node) connect() error {
 		})
 		n.workers = append(n.workers, w)
 		n.tables.users = append(n.tables.users, w)
+		if err := n.objects.SetSocket(queue, p.Descriptor()); err != nil {
+			return fmt.Errorf("socket of queue %d: %w", queue, err)
+		}
 	}
 	return nil
 }
@@ -134,10 +145,6 @@ func (n *node) run(ctx context.Context) error {
 			}
 			return nil
 		})
-		// Frames come from now on.
-		if err := n.objects.SetSocket(queue, n.ports[queue].Descriptor()); err != nil {
-			group.Go(func() error { return fmt.Errorf("queue %d: %w", queue, err) })
-		}
 	}
 	group.Go(func() error { return n.tables.watch(ctx, n.measure) })
 	return group.Wait()

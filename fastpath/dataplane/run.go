@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lace-cni.io/lace/fastpath/right"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/xdp"
 	"lace-cni.io/lace/xdp/xsk"
@@ -20,8 +21,16 @@ const rebuildAfter = 200 * time.Millisecond
 
 // Run serves the node until ctx is done, which is no error. It returns early only when
 // it cannot start, or when something failed that a new start is the remedy for. Pinned
-// programs, links and maps stay in every case.
+// programs, links and maps stay in every case. The error of a process that was refused
+// something says which right it lacks.
 func Run(ctx context.Context, c Config) error {
+	return right.Explain(run(ctx, c), needed...)
+}
+
+// needed are the rights of a fast path.
+var needed = []right.Capability{right.NetAdmin, right.NetRaw, right.BPF, right.SysAdmin, right.IPCLock}
+
+func run(ctx context.Context, c Config) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
@@ -58,10 +67,13 @@ func serve(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
-	n.tables.refresh(ctx)
 	if err := n.connect(); err != nil {
 		return err
 	}
+	// What changed while nobody was here is told to the kernel last. Until then the lane
+	// goes on by what it was told before; what it leaves to Go afterwards finds a socket,
+	// and workers that know the tables.
+	n.tables.refresh(ctx)
 	if err := n.status.write(c.StateDir); err != nil {
 		return err
 	}
@@ -74,6 +86,10 @@ func serve(ctx context.Context, c Config) (err error) {
 // all flows, the trunk, and the files of the fast path. The snapshot is the agent's and
 // stays. It is refused while a fast path runs.
 func Cleanup(c Config) error {
+	return right.Explain(cleanup(c), right.NetAdmin, right.SysAdmin)
+}
+
+func cleanup(c Config) error {
 	if err := c.complete(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lace-cni.io/lace/fastpath/right"
 	"lace-cni.io/lace/slowpath/attach"
 	"lace-cni.io/lace/slowpath/metrics"
 	"lace-cni.io/lace/slowpath/netdev"
@@ -14,8 +15,13 @@ import (
 
 // Run serves the node until ctx is done, which is no error. It returns early only when it
 // cannot start, or when one of its parts failed in a way that a new start is the remedy
-// for. What was published, and the routes of the service ranges, stay in every case.
+// for. What was published, and the routes of the service ranges, stay in every case. The
+// error of a process that was refused something says which right it lacks.
 func Run(ctx context.Context, c Config) error {
+	return right.Explain(run(ctx, c), right.NetAdmin, right.BPF)
+}
+
+func run(ctx context.Context, c Config) error {
 	if err := c.complete(); err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ type fastpathFile struct {
 // fastpath is what can be seen of the other process at one moment.
 type fastpath struct {
 	alive   bool
-	message string // why it is not alive, or what is odd
+	silence time.Duration // since the last sign of life; 0: there never was one
+	message string        // why it is not alive, or what is odd
 	file    fastpathFile
 	totals  *counter.Totals // nil: no counters
 }
@@ -44,7 +45,9 @@ func look(c *Config) fastpath {
 	f := fastpath{}
 	f.totals, f.message = readTotals(c.path("counters"))
 	if f.totals != nil {
-		f.alive, f.message = living(f.totals.Beats, monotonic())
+		now := monotonic()
+		f.alive, f.message = living(f.totals.Beats, now)
+		f.silence = silent(f.totals.Beats, now)
 	}
 	file, err := readFile(c.path("fastpath.json"))
 	switch {
@@ -84,9 +87,21 @@ func living(beats []int64, now int64) (alive bool, message string) {
 	case silent == 0:
 		return true, ""
 	case silent == len(beats):
-		return false, "lace-fastpath is not running: start it, new connections to Services are not carried without it"
+		return false, "lace-fastpath is not running: start it, and look at its log if it ends again; new connections to Services are not carried without it"
 	}
 	return true, fmt.Sprintf("%d of %d workers of lace-fastpath stand still, for up to %s: restart it, and report its log", silent, len(beats), oldest.Round(time.Second))
+}
+
+// silent is how long ago the last sign of life was; 0: there was none.
+func silent(beats []int64, now int64) time.Duration {
+	last := int64(0)
+	for _, beat := range beats {
+		last = max(last, beat)
+	}
+	if last == 0 {
+		return 0
+	}
+	return time.Duration(now - last)
 }
 
 func readFile(path string) (fastpathFile, error) {

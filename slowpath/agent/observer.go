@@ -20,6 +20,7 @@ const lookEvery = time.Second
 // published is what the observer needs of a publish.Publisher.
 type published interface {
 	State() *publish.State
+	Problems() []model.Problem
 	Queued() time.Time
 }
 
@@ -33,6 +34,7 @@ type observer struct {
 	log       *slog.Logger
 
 	mu          sync.Mutex
+	seen        time.Time     // the fast path alive, last
 	unapplied   time.Time     // since when; zero: the last snapshot is in use, or there is none
 	programming time.Duration // from change to publication, of the last change
 	said        string        // last state of affairs that was logged
@@ -61,6 +63,9 @@ func (o *observer) watch(f fastpath, now time.Time) {
 	waiting := o.waiting(f)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if f.alive {
+		o.seen = now
+	}
 	switch state := o.publisher.State(); {
 	case state == nil || f.uses(state.Generation):
 		o.unapplied = time.Time{}
@@ -110,13 +115,28 @@ func (o *observer) waiting(f fastpath) string {
 
 func isHost(p model.Port) bool { return p.Kind == model.PortHost }
 
+// down says since when the fast path has given no sign of life; zero: it lives. Of one
+// that has never been seen it is since this agent began to look.
+func (o *observer) down(f fastpath, now time.Time) time.Time {
+	if f.alive {
+		return time.Time{}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	since := later(o.started, o.seen)
+	if f.silence > 0 {
+		since = later(since, now.Add(-f.silence))
+	}
+	return since
+}
+
 // health is the State for probes.
 func (o *observer) health() health.State {
 	o.mu.Lock()
 	unapplied := o.unapplied
 	o.mu.Unlock()
 	passed := o.tally.read()
-	s := health.State{Unapplied: unapplied, Eligible: passed.eligible}
+	s := health.State{Unapplied: unapplied, Down: o.down(look(o.config), time.Now()), Eligible: passed.eligible}
 	if queued := o.publisher.Queued(); !queued.IsZero() && !passed.synced.IsZero() {
 		// Nothing is published before the source has delivered everything: that is
 		// waiting, not being stuck.

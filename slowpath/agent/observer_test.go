@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,11 +22,20 @@ import (
 // spoken is a publisher of which only the published state is played.
 type spoken struct {
 	state  *publish.State
+	early  []model.Problem // before there is a state
 	queued time.Time
 }
 
 func (s *spoken) State() *publish.State { return s.state }
-func (s *spoken) Queued() time.Time     { return s.queued }
+
+func (s *spoken) Problems() []model.Problem {
+	if s.state == nil {
+		return s.early
+	}
+	return s.state.Problems
+}
+
+func (s *spoken) Queued() time.Time { return s.queued }
 
 // nowhere is a sink that forgets.
 type nowhere struct{}
@@ -207,6 +217,84 @@ func TestHealthFollowsBothProcesses(t *testing.T) {
 	}
 }
 
+// TestADeadFastPathIsVisible: as a Problem at once, and as a node that gets no traffic
+// when it does not come back.
+func TestADeadFastPathIsVisible(t *testing.T) {
+	slice := model.Problem{Kind: "EndpointSlice", Object: "default/web", Reason: "NoService", Message: "m"}
+	cases := []struct {
+		name  string
+		begin func(s *scene)
+		want  string // Problems by kind, object and reason
+		says  string
+		down  bool
+	}{
+		{"never started, nothing published", func(*scene) {}, "Node n1 FastpathDown", "start it", true},
+		{"never started, with a source that is not there", func(s *scene) {
+			s.said.early = []model.Problem{{Kind: "File", Object: "/absent", Reason: "FolderUnreadable"}}
+		}, "File /absent FolderUnreadable, Node n1 FastpathDown", "has not run here yet", true},
+		{"gone, among other Problems", func(s *scene) {
+			s.published(7)
+			s.said.state.Problems = []model.Problem{slice}
+			s.fastpath(7, time.Minute)
+		}, "EndpointSlice default/web NoService, Node n1 FastpathDown", "start it", true},
+		{"alive", func(s *scene) { s.published(7); s.said.state.Problems = []model.Problem{slice}; s.fastpath(7, 0) },
+			"EndpointSlice default/web NoService", "", false},
+		{"alive, nothing published", func(s *scene) { s.fastpath(0, 0) }, "", "", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene(t)
+			c.begin(s)
+			var got, said []string
+			if state := s.State(); state != nil {
+				for _, p := range state.Problems {
+					got, said = append(got, p.Kind+" "+p.Object+" "+p.Reason), append(said, p.Message)
+				}
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("Problems (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(strings.Join(said, " "), c.says) {
+				t.Errorf("messages %q, want one with %q", said, c.says)
+			}
+			if n := s.Status().Objects.Problems; n != len(got) {
+				t.Errorf("status counts %d Problems, want %d", n, len(got))
+			}
+			if down := s.health().Down; down.IsZero() == c.down {
+				t.Errorf("down since %v, want down %v", down, c.down)
+			}
+		})
+	}
+}
+
+// TestSinceWhenTheFastPathIsDown: a young agent does not blame it for the time before.
+func TestSinceWhenTheFastPathIsDown(t *testing.T) {
+	s := newScene(t)
+	now := s.started.Add(time.Hour)
+	for _, c := range []struct {
+		name  string
+		f     fastpath
+		since time.Duration // before now; 0: it is not down
+	}{
+		{"alive", fastpath{alive: true, silence: time.Millisecond}, 0},
+		{"silent for a while", fastpath{silence: 3 * time.Second}, 3 * time.Second},
+		{"silent since before this agent began", fastpath{silence: 2 * time.Hour}, time.Hour},
+		{"never heard of", fastpath{}, time.Hour},
+	} {
+		want := time.Time{}
+		if c.since > 0 {
+			want = now.Add(-c.since)
+		}
+		if got := s.down(c.f, now); !got.Equal(want) {
+			t.Errorf("%s: down since %v, want %v", c.name, got, want)
+		}
+	}
+	s.watch(fastpath{alive: true, totals: new(counter.Totals)}, now.Add(-time.Minute))
+	if got, want := s.down(fastpath{}, now), now.Add(-time.Minute); !got.Equal(want) {
+		t.Errorf("counters made anew by a start: down since %v, want since it was last seen alive, %v", got, want)
+	}
+}
+
 func TestTally(t *testing.T) {
 	node := func(change func(*corev1.Node)) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
@@ -261,8 +349,8 @@ func TestTallyCountsObjects(t *testing.T) {
 func TestReadingWithoutAnythingToRead(t *testing.T) {
 	s := newScene(t)
 	got := s.reading()
-	if got.Go != nil || got.Kernel != nil || got.Fastpath.Alive || got.Published.Generation != 0 {
-		t.Errorf("%+v, want nothing", got)
+	if got.Go != nil || got.Kernel != nil || got.Fastpath.Alive || got.Published.Generation != 0 || got.Published.Problems["Node"] != 1 {
+		t.Errorf("%+v, want nothing but that the fast path is down", got)
 	}
 	if _, err := s.Flows(); err == nil || !strings.Contains(err.Error(), "there is no flow table") {
 		t.Errorf("flows: %v, want that there is no table", err)

@@ -21,10 +21,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/netdev/netdevtest"
 	"lace-cni.io/lace/slowpath/source"
+	"lace-cni.io/lace/slowpath/source/dir"
 )
 
 // journal is a log that tests read while it is written.
@@ -158,6 +160,66 @@ func TestAgentWithoutAFastPathWaitsAndSaysSo(t *testing.T) {
 	})
 }
 
+// TestAFolderThatIsNotThereYet: it is a Problem while it is missing, and read when it
+// appears.
+func TestAFolderThatIsNotThereYet(t *testing.T) {
+	var log journal
+	c := config(t, &log)
+	path := filepath.Join(t.TempDir(), "manifests")
+	folder := dir.New(path)
+	folder.Log, folder.Poll = c.Log, 20*time.Millisecond
+	c.Source, c.SourceName = folder, "dir:"+path
+	client := start(t, c)
+	unreadable := func() (bool, error) {
+		problems, err := client.Problems(t.Context())
+		return slices.ContainsFunc(problems.Items, func(p api.Problem) bool {
+			return p.Kind == "File" && p.Object == path && p.Reason == "FolderUnreadable"
+		}), err
+	}
+	eventually(t, "a Problem and the log say it", func() error {
+		if there, err := unreadable(); !there || err != nil || !strings.Contains(log.String(), "the folder cannot be read") {
+			return fmt.Errorf("a Problem: %v, %v; log: %s", there, err, &log)
+		}
+		return nil
+	})
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "n1.yaml"), []byte("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is read", func() error {
+		s, err := client.Status(t.Context())
+		if there, e := unreadable(); there || e != nil || err != nil || s.Generation.Published == 0 {
+			return fmt.Errorf("a Problem: %v, %v; status %+v, %v", there, e, s, err)
+		}
+		return nil
+	})
+}
+
+// TestTheLaneReachesTheSnapshot: on unless it is switched off.
+func TestTheLaneReachesTheSnapshot(t *testing.T) {
+	for _, want := range []uint8{1, 0} {
+		c := config(t, io.Discard)
+		if want == 0 {
+			c.Settings = table.DefaultSettings()
+			c.Settings.Lane = 0
+		}
+		start(t, c)
+		eventually(t, fmt.Sprintf("a snapshot with the lane %d", want), func() error {
+			s, err := table.Open(c.path("snapshot"))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if got := s.Settings().Lane; got != want {
+				return fmt.Errorf("lane %d", got)
+			}
+			return nil
+		})
+	}
+}
+
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	c := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -261,9 +323,9 @@ func TestCleanup(t *testing.T) {
 	stack := node.Stack()
 	c := config(t, io.Discard)
 	c.Stack = stack
-	cleanup := func() (err error) {
-		node.Do(func() { err = Cleanup(c) })
-		return err
+	cleanup := func() (removed []string, err error) {
+		node.Do(func() { removed, err = Cleanup(c) })
+		return removed, err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -275,7 +337,7 @@ func TestCleanup(t *testing.T) {
 		}
 		return nil
 	})
-	if err := cleanup(); !errors.Is(err, ErrInUse) {
+	if _, err := cleanup(); !errors.Is(err, ErrInUse) {
 		t.Errorf("under a running agent: %v, want ErrInUse", err)
 	}
 	cancel()
@@ -285,9 +347,14 @@ func TestCleanup(t *testing.T) {
 	if n := routesOfLace(t, stack); n != 1 {
 		t.Errorf("%d routes after the agent ended, want 1: the fast path goes on", n)
 	}
-	for _, when := range []string{"once", "twice"} {
-		if err := cleanup(); err != nil {
-			t.Errorf("%s: %v", when, err)
+	for i, want := range []string{
+		"routes of service ranges: 10.96.0.0/16; trunk: lace0, and its private network namespace; files in " +
+			c.StateDir + ": snapshot, agent.lock; " + c.StateDir,
+		"",
+	} {
+		removed, err := cleanup()
+		if got := strings.Join(removed, "; "); err != nil || got != want {
+			t.Errorf("time %d: removed %q, %v; want %q", i+1, got, err, want)
 		}
 	}
 	left, _ := os.ReadDir(c.StateDir)
@@ -298,6 +365,31 @@ func TestCleanup(t *testing.T) {
 	trunk := slices.ContainsFunc(links, func(l netdev.Link) bool { return l.Name == "lace0" })
 	if n := routesOfLace(t, stack); n != 0 || len(left) != 0 || trunk {
 		t.Errorf("%d routes, files %v and a trunk (%v) are left, want none", n, left, trunk)
+	}
+}
+
+// TestCleanupLeavesWhatIsNotItsOwn: a directory that holds something else stays.
+func TestCleanupLeavesWhatIsNotItsOwn(t *testing.T) {
+	node := netdevtest.New(t)
+	c := config(t, io.Discard)
+	c.Stack = node.Stack()
+	foreign := c.path("notes.txt")
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{foreign, c.path("snapshot")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var removed []string
+	var err error
+	node.Do(func() { removed, err = Cleanup(c) })
+	if want := []string{"files in " + c.StateDir + ": snapshot"}; err != nil || !slices.Equal(removed, want) {
+		t.Errorf("removed %q, %v; want %q", removed, err, want)
+	}
+	if left, _ := os.ReadDir(c.StateDir); len(left) != 1 {
+		t.Errorf("%v is left, want notes.txt alone", left)
 	}
 }
 

@@ -16,9 +16,6 @@ import (
 // The observer is what the admin socket shows.
 var _ adminserver.Node = (*observer)(nil)
 
-// State implements adminserver.Node.
-func (o *observer) State() *publish.State { return o.publisher.State() }
-
 // Ranges implements adminserver.Node.
 func (o *observer) Ranges() []netip.Prefix { return o.config.ServiceCIDRs }
 
@@ -58,6 +55,7 @@ func (o *observer) Status() api.Status {
 		s.Generation.Published, s.Generation.PublishedAt = state.Generation, state.Published
 		s.Objects = contents(state)
 	}
+	s.Objects.Problems = len(o.problems(f))
 	return s
 }
 
@@ -87,7 +85,7 @@ func fastpathStatus(f fastpath) api.Fastpath {
 
 // contents counts what was published.
 func contents(state *publish.State) api.Objects {
-	o := api.Objects{Services: len(state.Services), Ports: len(state.Attachments.Ports), Problems: len(state.Problems)}
+	o := api.Objects{Services: len(state.Services), Ports: len(state.Attachments.Ports)}
 	for _, svc := range state.Services {
 		for i := range svc.Ports {
 			o.Frontends += len(svc.Ports[i].Frontends)
@@ -108,6 +106,10 @@ func (o *observer) reading() metrics.Reading {
 		Kernel:   kernelCounters(o.config.BPFFS),
 	}
 	r.Published.Objects, r.Published.Queued = o.tally.read().objects, o.publisher.Queued()
+	r.Published.Problems = make(map[string]int)
+	for _, p := range o.problems(f) {
+		r.Published.Problems[p.Kind]++
+	}
 	state := o.publisher.State()
 	if state == nil {
 		return r
@@ -116,10 +118,6 @@ func (o *observer) reading() metrics.Reading {
 	c := contents(state)
 	r.Published.Programmed = map[string]int{
 		"services": c.Services, "frontends": c.Frontends, "backends": c.Backends, "ports": c.Ports,
-	}
-	r.Published.Problems = make(map[string]int)
-	for _, p := range state.Problems {
-		r.Published.Problems[p.Kind]++
 	}
 	return r
 }

@@ -229,7 +229,8 @@ func TestRemoveRoutesTakesOursOnly(t *testing.T) {
 	}
 	before, _ := w.Routes()
 	for range 2 { // the second time there is nothing left
-		w.must(RemoveRoutes(w.Fake))
+		_, err := RemoveRoutes(w.Fake)
+		w.must(err)
 	}
 	after, _ := w.Routes()
 	if len(serviceRoutes(t, w.Fake)) != 0 || len(after) != len(before)-len(ranges) {

@@ -185,7 +185,7 @@ func TestKernelServiceRoutesAreRepaired(t *testing.T) {
 	n.Up(Trunk)
 	awaitRoutes(t, "the trunk was down for a moment", s, want...)
 
-	if err := RemoveRoutes(s); err != nil {
+	if _, err := RemoveRoutes(s); err != nil {
 		t.Error(err)
 	}
 	// The follower puts them back: cleaning up is for when it has ended.

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/right"
 	"lace-cni.io/lace/slowpath/netdev"
 )
 
@@ -86,6 +87,7 @@ func standing(routes []netdev.Route, want netdev.Route) (first netdev.Route, the
 }
 
 func (f *Follower) refused(p netip.Prefix, err error) model.Problem {
+	err = right.Explain(err, right.NetAdmin)
 	return model.Problem{
 		Kind: "Node", Object: f.node, Field: "serviceCIDRs", Reason: reasonRouteRefused,
 		Message: fmt.Sprintf("the route of service range %s to %s cannot be set, it is tried again: %v", p, Trunk, err),
@@ -99,11 +101,12 @@ func (f *Follower) shadowed(p netip.Prefix, by netdev.Route) model.Problem {
 	}
 }
 
-// RemoveRoutes takes away every route that Lace made, whatever ranges it was made for.
-func RemoveRoutes(s netdev.Stack) error {
+// RemoveRoutes takes away every route that Lace made, whatever ranges it was made for, and
+// says which are gone.
+func RemoveRoutes(s netdev.Stack) (gone []netip.Prefix, err error) {
 	routes, err := s.Routes()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var failed []error
 	for _, r := range routes {
@@ -112,7 +115,9 @@ func RemoveRoutes(s netdev.Stack) error {
 		}
 		if err := s.DeleteRoute(r); err != nil && !errors.Is(err, netdev.ErrNotFound) {
 			failed = append(failed, err)
+			continue
 		}
+		gone = append(gone, r.Destination)
 	}
-	return errors.Join(failed...)
+	return gone, errors.Join(failed...)
 }

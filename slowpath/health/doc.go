@@ -10,7 +10,8 @@
 // Healthy is a node on which no change waits for longer than a minute: a change that the
 // agent has not published yet (/livez and /healthz: another agent might do better), or a
 // snapshot that the fast path has not taken up (/healthz only: restarting the agent
-// would not help). /healthz also needs the node to be one that may get traffic: known,
+// would not help). Nor is one healthy whose fast path has been down for longer than a
+// restart takes (/healthz only). /healthz also needs the node to be one that may get traffic: known,
 // not being deleted, and without the taint of the cluster autoscaler. Before the first
 // change it is healthy.
 //

@@ -25,7 +25,9 @@ func TestProbes(t *testing.T) {
 		{"a change waits for a minute", State{Queued: ago(60 * time.Second), Eligible: true}, 200, 200},
 		{"a change waits for longer than a minute", State{Queued: ago(61 * time.Second), Eligible: true}, 503, 503},
 		{"the fast path takes a minute to take a snapshot up", State{Updated: ago(time.Hour), Unapplied: ago(60 * time.Second), Eligible: true}, 200, 200},
-		{"the fast path is down: no traffic, but the agent is not to blame", State{Updated: ago(time.Hour), Unapplied: ago(61 * time.Second), Eligible: true}, 503, 200},
+		{"the fast path takes longer than that: no traffic, but the agent is not to blame", State{Updated: ago(time.Hour), Unapplied: ago(61 * time.Second), Eligible: true}, 503, 200},
+		{"the fast path has been down for 5 s, which is a restart", State{Updated: ago(time.Hour), Down: ago(5 * time.Second), Eligible: true}, 200, 200},
+		{"the fast path has been down for longer: no traffic, but the agent is not to blame", State{Updated: ago(time.Hour), Down: ago(5*time.Second + time.Millisecond), Eligible: true}, 503, 200},
 		{"the node is being deleted or unknown: no traffic, the agent lives on", State{Updated: ago(time.Hour)}, 503, 200},
 	}
 	for _, c := range cases {

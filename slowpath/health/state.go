@@ -10,6 +10,10 @@ const Patience = 60 * time.Second
 // about to remove a node (KEP-3836).
 const ToBeDeletedTaint = "ToBeDeletedByClusterAutoscaler"
 
+// Grace is how long the fast path may be down before the node is unhealthy: it is back
+// within a fraction of a second when it is started again.
+const Grace = 5 * time.Second
+
 // State is what the answers follow from.
 type State struct {
 	// Updated is when a publication last ended; zero before the first.
@@ -19,17 +23,22 @@ type State struct {
 	// Unapplied is since when the last snapshot has not been in use by the fast path;
 	// zero: it is in use, or there is none.
 	Unapplied time.Time
+	// Down is since when the fast path has not been running; zero: it runs.
+	Down time.Time
 	// Eligible: the Node object is known, is not being deleted and does not bear
 	// ToBeDeletedTaint.
 	Eligible bool
 }
 
 // publishes reports whether the agent does its work.
-func (s *State) publishes(now time.Time) bool { return within(s.Queued, now) }
+func (s *State) publishes(now time.Time) bool { return within(Patience, s.Queued, now) }
 
 // applies reports whether what the agent published is in use.
-func (s *State) applies(now time.Time) bool { return within(s.Unapplied, now) }
+func (s *State) applies(now time.Time) bool { return within(Patience, s.Unapplied, now) }
 
-func within(since, now time.Time) bool {
-	return since.IsZero() || now.Sub(since) <= Patience
+// carries reports whether new connections are carried.
+func (s *State) carries(now time.Time) bool { return within(Grace, s.Down, now) }
+
+func within(bound time.Duration, since, now time.Time) bool {
+	return since.IsZero() || now.Sub(since) <= bound
 }

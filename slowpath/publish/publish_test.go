@@ -353,3 +353,24 @@ func TestOtherNodes(t *testing.T) {
 	p.Apply([]source.Change{gone(change)}, nil)
 	await(t, p, "no Problem", func(s *publish.State) bool { return len(s.Problems) == 1 && s.Problems[0].Object == "n1" })
 }
+
+// TestProblemsBeforeTheFirstPublication: what keeps it from coming can be seen.
+func TestProblemsBeforeTheFirstPublication(t *testing.T) {
+	p := runUnready(t, publish.Config{Path: filepath.Join(t.TempDir(), "snapshot")})
+	absent := model.Problem{Kind: "File", Object: "/absent", Reason: "FolderUnreadable", Message: "m"}
+	p.Apply(nil, []model.Problem{absent})
+	deadline := time.Now().Add(10 * time.Second)
+	for len(p.Problems()) == 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if d := cmp.Diff([]model.Problem{absent}, p.Problems()); d != "" || p.State() != nil {
+		t.Errorf("state %v; Problems (-want +got):\n%s", p.State(), d)
+	}
+	p.Apply(nil, nil)
+	p.Synced()
+	p.SetAttachments(model.Attachments{}, nil)
+	s := await(t, p, "a publication", func(s *publish.State) bool { return s.Generation > 0 })
+	if d := cmp.Diff(s.Problems, p.Problems()); d != "" {
+		t.Errorf("after it (-state +publisher):\n%s", d)
+	}
+}

@@ -25,6 +25,7 @@ type Publisher struct {
 	work   work
 
 	state     atomic.Pointer[State]
+	early     atomic.Pointer[[]model.Problem] // before the first State
 	changedMu sync.Mutex
 	changed   chan struct{}
 }
@@ -134,6 +135,8 @@ func (p *Publisher) publish() error {
 	since := p.inbox.queued()
 	p.work.take(p.inbox.take())
 	if !p.work.ready() {
+		problems := p.work.allProblems()
+		p.early.Store(&problems)
 		return nil
 	}
 	p.work.resolve()

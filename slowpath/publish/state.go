@@ -43,8 +43,23 @@ func (p *Publisher) show(s *State) {
 // for concurrent use.
 func (p *Publisher) Queued() time.Time { return p.inbox.queued() }
 
-func sortProblems(ps []model.Problem) {
+// Problems are those of the State, or, before the first publication, those that keep it
+// from coming, such as a source that cannot be read. Safe for concurrent use; what is
+// returned must not be changed.
+func (p *Publisher) Problems() []model.Problem {
+	if s := p.State(); s != nil {
+		return s.Problems
+	}
+	if early := p.early.Load(); early != nil {
+		return *early
+	}
+	return nil
+}
+
+// Sorted sorts Problems in place in the order of a State, and returns them.
+func Sorted(ps []model.Problem) []model.Problem {
 	slices.SortStableFunc(ps, func(a, b model.Problem) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
+	return ps
 }

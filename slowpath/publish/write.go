@@ -57,13 +57,15 @@ func (w *work) failed(was *State, err error) *State {
 
 // allProblems gathers every Problem there is.
 func (w *work) allProblems() []model.Problem {
-	out := slices.Concat(w.sourceProblems, w.attached.problems, w.hereProblems, w.compiler.Problems())
+	out := slices.Concat(w.sourceProblems, w.hereProblems, w.compiler.Problems())
+	if w.attached != nil {
+		out = append(out, w.attached.problems...)
+	}
 	for _, ps := range w.nodeProblems {
 		out = append(out, ps...)
 	}
 	for _, ps := range w.problems {
 		out = append(out, ps...)
 	}
-	sortProblems(out)
-	return out
+	return Sorted(out)
 }

@@ -46,8 +46,9 @@ type result struct {
 // reader is one document on its way.
 type reader struct {
 	result
-	file string
-	doc  document
+	file  string
+	doc   document
+	about described // the object that is read now
 }
 
 func decodeDocument(file string, d document) result {
@@ -73,7 +74,7 @@ func (r *reader) wrong(field, reason, format string, args ...any) {
 func (r *reader) note(field, reason, format string, args ...any) {
 	r.problems = append(r.problems, model.Problem{
 		Kind: "File", Object: documentName(r.file, r.doc.number), Field: field, Reason: reason,
-		Message: fmt.Sprintf("document from line %d on: ", r.doc.line) + fmt.Sprintf(format, args...),
+		Message: r.about.String() + " " + r.doc.place(field) + ": " + fmt.Sprintf(format, args...),
 	})
 }
 
@@ -95,13 +96,15 @@ var kinds = map[metav1.TypeMeta]func() runtime.Object{
 func (r *reader) object(at string, text []byte, presumed metav1.TypeMeta) {
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(text, &meta); err != nil {
-		field, message := explain(err)
-		r.wrong(join(at, field), "NotAnObject", "this is no Kubernetes object: %s; write apiVersion, kind and metadata", message)
+		for _, f := range faults(err) {
+			r.wrong(join(at, f.field), "NotAnObject", "this is no Kubernetes object: %s; write apiVersion, kind and metadata", f.message)
+		}
 		return
 	}
 	if meta == (metav1.TypeMeta{}) {
 		meta = presumed
 	}
+	r.about = described{meta.Kind, text}
 	make, known := kinds[meta]
 	switch {
 	case !known:
@@ -142,6 +145,7 @@ func (r *reader) list(at string, text []byte, meta metav1.TypeMeta) {
 		presumed = metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: meta.Kind[:len(meta.Kind)-len("List")]}
 	}
 	for i := range l.Items {
+		r.about = described{}
 		r.object(fmt.Sprintf("items[%d]", i), l.Items[i].Raw, presumed)
 	}
 }
@@ -209,8 +213,9 @@ func (r *reader) strictly(at string, text []byte, into runtime.Object) bool {
 	if err == nil {
 		return true
 	}
-	field, message := explain(err)
-	r.wrong(join(at, field), "BadField", "%s; correct or remove it", message)
+	for _, f := range faults(err) {
+		r.wrong(join(at, f.field), "BadField", "%s; correct or remove it", f.message)
+	}
 	return false
 }
 

@@ -35,7 +35,7 @@ func New(path string) *Dir {
 func (d *Dir) Run(ctx context.Context, sink source.Sink) error {
 	w := watch(d.Path, d.Log)
 	defer w.close()
-	r := run{folder: newFolder(d.Path, d.Settle), sink: sink}
+	r := run{folder: newFolder(d.Path, d.Settle), sink: sink, log: d.Log}
 	poll := time.NewTicker(d.Poll)
 	defer poll.Stop()
 	r.pass(time.Now())
@@ -58,9 +58,28 @@ func (d *Dir) Run(ctx context.Context, sink source.Sink) error {
 type run struct {
 	*folder
 	sink   source.Sink
+	log    *slog.Logger
+	said   string    // why the folder cannot be read, as logged last
 	first  time.Time // when the folder could be read first
 	synced bool
 	again  <-chan time.Time
+}
+
+// tell logs when the folder itself cannot be read, and when it can again.
+func (r *run) tell() {
+	now := ""
+	if len(r.unread) > 0 {
+		now = r.unread[0].Message
+	}
+	switch {
+	case now == r.said:
+		return
+	case now != "":
+		r.log.Warn(now, "path", r.path)
+	default:
+		r.log.Info("the folder can be read now", "path", r.path)
+	}
+	r.said = now
 }
 
 func (r *run) pass(now time.Time) {
@@ -69,6 +88,7 @@ func (r *run) pass(now time.Time) {
 	if out.again > 0 {
 		r.again = time.After(out.again)
 	}
+	r.tell()
 	if out.news {
 		r.sink.Apply(out.changes, out.problems)
 	}

@@ -2,6 +2,10 @@ package dir
 
 import (
 	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
 )
 
 // document is one YAML document of a file.
@@ -50,4 +54,33 @@ func blank(text []byte) bool {
 		}
 	}
 	return true
+}
+
+// place says where in the file a field is: its line, when only one line of the document
+// has a key of that name, or else where the document begins.
+func (d *document) place(field string) string {
+	key := field[strings.LastIndexByte(field, '.')+1:]
+	key, _, _ = strings.Cut(key, "[")
+	if line := d.line + d.keyAt(key); key != "" && line >= d.line {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("from line %d on", d.line)
+}
+
+// keyAt is the one line, from 0, that has the key; far below 0 when there is not just one.
+func (d *document) keyAt(key string) int {
+	const none = math.MinInt32
+	is := regexp.MustCompile(`(^|[\s{,"'])` + regexp.QuoteMeta(key) + `["']?\s*:`)
+	found, n := none, 0
+	for line := range bytes.Lines(d.text) {
+		switch {
+		case !is.Match(line):
+		case found != none || len(is.FindAllIndex(line, 2)) > 1:
+			return none
+		default:
+			found = n
+		}
+		n++
+	}
+	return found
 }

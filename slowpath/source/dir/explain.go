@@ -11,25 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// explain puts an error of the decoder into words, with the path of the field when it
-// says so.
-func explain(err error) (field, message string) {
+// fault is one thing that the decoder did not take.
+type fault struct {
+	field   string // path; may be empty
+	message string // without the path
+}
+
+// faults puts an error of the decoder into words, each thing for itself.
+func faults(err error) (out []fault) {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return wrongType.Field, fmt.Sprintf("a %s where %s is wanted", wrongType.Value, goType(wrongType.Type.String()))
+		return []fault{{wrongType.Field, fmt.Sprintf("a %s where %s is wanted", wrongType.Value, goType(wrongType.Type.String()))}}
 	}
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
-		return "", err.Error()
+		return []fault{{"", err.Error()}}
 	}
-	var words []string
 	for _, e := range strict.Errors() {
-		words = append(words, e.Error())
-		if f, ok := e.(interface{ FieldPath() string }); ok && field == "" {
-			field = f.FieldPath()
+		f := fault{message: e.Error()}
+		if at, ok := e.(interface{ FieldPath() string }); ok {
+			f.field = at.FieldPath()
+			f.message = strings.TrimSuffix(f.message, fmt.Sprintf(" %q", f.field))
 		}
+		out = append(out, f)
 	}
-	return field, strings.Join(words, ", ")
+	return out
 }
 
 // goType is a type as people who write YAML call it.

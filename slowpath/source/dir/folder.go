@@ -58,7 +58,7 @@ func (d *folder) look(now, noticed time.Time) (out outcome) {
 	if err != nil {
 		d.unread = []model.Problem{{
 			Kind: "File", Object: d.path, Reason: "FolderUnreadable",
-			Message: fmt.Sprintf("the folder cannot be read: %v; all objects stay as they were", err),
+			Message: fmt.Sprintf("the folder cannot be read: %v; all objects stay as they were, and it is looked for again every second", err),
 		}}
 		return d.conclude(outcome{}, nil)
 	}

@@ -91,6 +91,25 @@ func (r *record) wait(t *testing.T, what, want string) {
 	}
 }
 
+// complains waits for a Problem.
+func (r *record) complains(t *testing.T, reason string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		r.mu.Lock()
+		problems := r.problems
+		r.mu.Unlock()
+		if slices.ContainsFunc(problems, func(p model.Problem) bool { return p.Reason == reason }) {
+			return
+		}
+		select {
+		case <-r.changed:
+		case <-deadline:
+			t.Fatalf("Problems %v, want %s", problems, reason)
+		}
+	}
+}
+
 // start runs a Dir; polling is slow unless the test is about it.
 func start(t *testing.T, path string, poll time.Duration) *record {
 	t.Helper()
@@ -215,6 +234,7 @@ func TestPoll(t *testing.T) {
 		}
 	}
 	r := start(t, link, 20*time.Millisecond)
+	r.complains(t, "FolderUnreadable")
 	r.mu.Lock()
 	if r.synced != 0 {
 		t.Error("synced with a folder that is not there")

@@ -1,0 +1,50 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestMakeDemo: it takes the rights that it can get, and runs without them too.
+func TestMakeDemo(t *testing.T) {
+	const (
+		granted = "case $1 in -n|-v) exit 0;; esac; echo as root: \"$@\""
+		refused = "exit 1"
+	)
+	makefile, err := filepath.Abs("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ sentence, user, sudo, demo, want string }{
+		{"root needs no sudo", "0", refused, "--once", "lace demo --once\n"},
+		{"sudo lends the rights", "1000", granted, "--once", "as root: bin/lace demo --once\n"},
+		{"a wrong password, or no terminal to ask for one", "1000", refused, "--once", "no root, so the demo is simulated\nlace demo --once\n"},
+		{"a simulation asks for nothing", "1000", granted, "--sim", "lace demo --sim\n"},
+	} {
+		t.Run(c.sentence, func(t *testing.T) {
+			dir := t.TempDir()
+			script(t, filepath.Join(dir, "bin", "lace"), `echo lace "$@"`)
+			script(t, filepath.Join(dir, "path", "sudo"), c.sudo)
+			script(t, filepath.Join(dir, "path", "id"), "echo "+c.user)
+			cmd := exec.Command("make", "-s", "-C", dir, "-f", makefile, "demo", "GO=true", "DEMO="+c.demo)
+			cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "path")+":"+os.Getenv("PATH"), "MAKEFLAGS=", "MAKELEVEL=")
+			out, err := cmd.Output()
+			if err != nil || string(out) != c.want {
+				t.Errorf("said %q, %v; want %q", out, err, c.want)
+			}
+		})
+	}
+}
+
+// script writes a shell script.
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
