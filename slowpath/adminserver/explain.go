@@ -39,7 +39,7 @@ func (s *Server) explain(r *http.Request) (api.Explanation, error) {
 		return api.Explanation{}, err
 	}
 	state := s.node.State()
-	if state == nil {
+	if state == nil || state.Generation == 0 { // without tables there may be Problems already
 		return api.Explanation{}, fmt.Errorf("nothing has been published yet: %s", s.node.Status().Waiting)
 	}
 	tables, err := s.node.Tables()
