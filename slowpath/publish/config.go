@@ -14,6 +14,7 @@ type Config struct {
 	Settings table.Settings // zero: table.DefaultSettings()
 	Settle   time.Duration  // quiet time awaited before a publication; 0: 2 ms
 	MaxDelay time.Duration  // longest wait while changes keep coming; 0: 20 ms
+	Check    time.Duration  // how often the file is looked at, whether it is the one that was written; 0: 1 s
 
 	// Latency is told, for each change that a publication brought after the first one,
 	// how long ago the world changed. Took is told how long each publication took from
@@ -33,6 +34,9 @@ func (c *Config) complete() {
 	}
 	if c.MaxDelay == 0 {
 		c.MaxDelay = 20 * time.Millisecond
+	}
+	if c.Check == 0 {
+		c.Check = time.Second
 	}
 	if c.Latency == nil {
 		c.Latency = func(time.Duration) {}

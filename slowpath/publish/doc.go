@@ -10,7 +10,8 @@
 // Changes are coalesced by object, so that no burst grows the queue beyond the number of
 // objects, and a publication waits a moment for changes that belong together. The
 // snapshot is written only when the tables differ; the generation grows by one each
-// time, over restarts too.
+// time, over restarts too. A file that somebody else removes or changes is found by one
+// stat call a second and written again.
 //
 // Cost: one goroutine. A change costs its Service, and then a snapshot: see the
 // benchmarks here and in control/compile.

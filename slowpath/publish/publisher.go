@@ -89,15 +89,22 @@ func (p *Publisher) SetAttachments(a model.Attachments, problems []model.Problem
 	p.inbox.post(func(m *mail) { m.attached = &attached{a, problems} })
 }
 
-// Run publishes until ctx ends, and then returns nil.
+// Run publishes until ctx ends, and then returns nil. A file that somebody else removes,
+// replaces or changes is written again within Config.Check, under the next generation.
 func (p *Publisher) Run(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	retry.Stop()
 	defer retry.Stop()
+	check := time.NewTicker(p.config.Check)
+	defer check.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-check.C:
+			if !p.check() {
+				continue
+			}
 		case <-p.inbox.wake:
 			if !p.settle(ctx) {
 				return nil
@@ -109,6 +116,17 @@ func (p *Publisher) Run(ctx context.Context) error {
 			retry.Reset(retryAfter)
 		}
 	}
+}
+
+// check says whether the file is not the one that was written and is to be written anew.
+func (p *Publisher) check() bool {
+	what := p.work.tampered()
+	if what == "" {
+		return false
+	}
+	p.config.Log.Warn("somebody else changed the snapshot file, it is written again; leave it alone", "path", p.config.Path, "what", what)
+	p.work.unwritten = true
+	return true
 }
 
 // settle waits until no more changes come for a moment; false: ctx ended.

@@ -21,7 +21,8 @@ type work struct {
 	generation uint64    // of the last snapshot that was written
 	published  time.Time // when it was
 	bytes      int       // its size
-	unwritten  bool      // the compiler made a snapshot that did not reach the file
+	unwritten  bool      // the compiler made a snapshot that did not reach the file, or the file was changed
+	mark       mark      // of the file that was written
 
 	objects  *resolve.Objects
 	touched  map[model.Name]struct{} // Services to be resolved

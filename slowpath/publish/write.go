@@ -38,6 +38,9 @@ func (w *work) writeFile(next *State) error {
 		return err
 	}
 	w.unwritten = false
+	if w.mark, err = markOf(w.config.Path); err != nil { // gone already: the mark of no file at all
+		w.mark = mark{inode: ^uint64(0)}
+	}
 	w.generation++
 	next.Generation, next.Published, next.Bytes = w.generation, time.Now(), len(b)
 	w.published, w.bytes = next.Published, next.Bytes
