@@ -162,13 +162,23 @@ func BenchmarkTouch(b *testing.B) {
 	}
 }
 
+// BenchmarkSweep goes over tables of 2^20 slots with few flows, and at one quarter load.
 func BenchmarkSweep(b *testing.B) {
-	t := filled(b, 100_000, false)
-	timeouts := DefaultTimeouts()
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		t.Sweep(1, 1024, &timeouts, nil)
+	for _, flows := range []int{1_000, 1 << 17} {
+		b.Run(fmt.Sprintf("flows=%d", flows), func(b *testing.B) {
+			t := empty(b, 1<<20)
+			var fwd, rev Flow
+			for i := range flows {
+				connection(i, false, &fwd, &rev)
+				t.Insert(&fwd, &rev, 1)
+			}
+			timeouts := DefaultTimeouts()
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				t.Sweep(1, 1024, &timeouts, nil)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1024, "ns/slot")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1024, "ns/slot")
 }

@@ -7,7 +7,7 @@ type Counts struct {
 	Pass  int // left to the kernel's own stack
 }
 
-// Counts walks over the whole table, a nanosecond or so for each slot that is free. What is written
+// Counts walks over the whole table, some nanoseconds for each slot that is free. What is written
 // meanwhile may be counted or not.
 func (r *Reader) Counts() (c Counts) {
 	for i := range r.slots[1:] {
