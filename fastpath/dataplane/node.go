@@ -69,10 +69,24 @@ func (n *node) bringUp() (err error) {
 	return nil
 }
 
+// mapFlows makes a table of the pinned memory. Memory that is no flow table costs its
+// flows and not the start: it is emptied, with a line in the log. The kernel's programs may
+// be noting a packet in a slot meanwhile, so that emptying once may not be enough.
+func (n *node) mapFlows() (flows *conntrack.Table, found conntrack.Report, err error) {
+	for range 4 {
+		flows, found, err = conntrack.Map(n.objects.FlowMemory())
+		if !errors.Is(err, conntrack.ErrLayout) {
+			break
+		}
+		n.config.Log.Warn("the pinned flow table is damaged and is started afresh", "error", err, "lostFlows", n.objects.ResetFlows())
+	}
+	return flows, found, err
+}
+
 // openFlows takes over the pinned flow table, repaired where a killed process left it in
 // the middle of something.
 func (n *node) openFlows() error {
-	flows, found, err := conntrack.Map(n.objects.FlowMemory())
+	flows, found, err := n.mapFlows()
 	if err != nil {
 		return fmt.Errorf("flow table: %w", err)
 	}

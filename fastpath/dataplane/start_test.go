@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
 	"lace-cni.io/lace/bench/lab/testenv"
@@ -246,4 +249,72 @@ func drain(c net.Conn) error {
 			return err
 		}
 	}
+}
+
+// TestADamagedFlowTableCostsItsFlowsAndNotTheStart: whatever lies in the pinned maps, the
+// fast path serves, and says how many flows went.
+func TestADamagedFlowTableCostsItsFlowsAndNotTheStart(t *testing.T) {
+	for _, c := range []struct {
+		spoilt       string // file of the pinned map
+		entry        uint32
+		kept, warned bool
+	}{
+		{"flows", 0, false, true},     // the header
+		{"flow_tags", 0, true, false}, // follows from the slots
+	} {
+		t.Run(c.spoilt, func(t *testing.T) {
+			n, f := newNetwork(t), newFastpath(t, 1)
+			n.serveEcho()
+			f.publish(n.contents(1))
+			f.start()
+			f.uses(1)
+			for _, vip := range vips {
+				n.converse(n.client, "udp", netip.AddrPortFrom(vip, toWeb))
+			}
+			f.stop()
+			f.spoil(c.spoilt, c.entry)
+			f.start()
+			f.uses(1)
+			if said := strings.Contains(f.log.String(), "flow table is damaged"); said != c.warned {
+				t.Errorf("a damaged flow table is logged: %t, want %t\n%s", said, c.warned, f.log)
+			}
+			s := f.readStatus()
+			if lost := s.FlowsLost >= 2; lost == c.kept || s.FlowsKept != c.kept {
+				t.Errorf("flows kept: %t, lost: %d", s.FlowsKept, s.FlowsLost)
+			}
+			for _, vip := range vips {
+				n.converse(n.client, "tcp", netip.AddrPortFrom(vip, toWeb))
+			}
+			f.stop()
+		})
+	}
+}
+
+// spoil fills an entry of a pinned array with random bytes.
+func (f *fastpath) spoil(name string, entry uint32) {
+	f.t.Helper()
+	m, err := ebpf.LoadPinnedMap(f.config.BPFFS+"/lace/maps/"+name, nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer m.Close()
+	b := make([]byte, m.ValueSize())
+	if _, err := rand.Read(b); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := m.Put(entry, b); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fastpath) readStatus() (s Status) {
+	f.t.Helper()
+	b, err := os.ReadFile(f.config.path(statusFile))
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return s
 }

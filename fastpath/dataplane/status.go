@@ -24,7 +24,7 @@ type Status struct {
 	FlowsKept       bool      `json:"flowsKept"` // an earlier process's flow table was taken over
 	FlowsRestored   int       `json:"flowsRestored"`
 	FlowsRepaired   int       `json:"flowsRepaired"` // torn or half-written entries that were removed
-	FlowsLost       int       `json:"flowsLost"`     // went with a table of another layout or size
+	FlowsLost       int       `json:"flowsLost"`     // went with a table that was damaged, or of another layout or size
 }
 
 // write replaces fastpath.json, so that a reader sees the old or the new one whole.
