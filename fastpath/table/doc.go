@@ -3,10 +3,9 @@
 // routes under one generation number.
 //
 // A snapshot is a flat, pointer-free, little-endian file. The control plane writes it
-// with Encode and WriteFile, the packet path maps it read-only with Open and swaps one
-// pointer. Its records are the Go structs of records.go as they lie in memory; beside
-// them lie ready-made indexes, so that Open builds nothing and two processes that map
-// the same file share the memory.
+// with Encode and WriteFile, the packet path copies it into its own memory with Open and
+// swaps one pointer. Its records are the Go structs of records.go as they lie in memory;
+// beside them lie ready-made indexes, so that Open builds nothing.
 //
 //	header    magic, layout, CRC32C, size, generation, time, hash keys, sections, settings
 //	records   ports, frontends, backend ids, backends, addresses, routes
@@ -17,9 +16,9 @@
 // Flow: Contents → Encode → WriteFile → Open → lookups. Encode and Open run the same
 // checks. Open trusts nothing: checksum, section bounds, every id, position and count,
 // and that every index finds exactly its records. After that no lookup can leave the
-// file or run for ever, whoever wrote it. What it cannot guard against is a writer that
-// changes a file in place while it is mapped: writers replace files by renaming, and the
-// state directory belongs to root alone.
+// memory or run for ever, whoever wrote the file, and whatever becomes of the file later:
+// what was checked is a copy that nobody else can reach. Writers replace files by renaming
+// all the same, so that a reader finds one or the other whole.
 //
 // The package never touches a packet, a clock or Kubernetes. Lookups take no lock and
 // allocate nothing: one keyed hash and mostly one probe, about 7 ns when the lines are in

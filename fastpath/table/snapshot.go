@@ -7,8 +7,8 @@ import (
 )
 
 // Snapshot is one immutable set of tables. Any number of goroutines may use it at once.
-// What its methods return points into the file: it may be read until Close, and must
-// never be written (a mapped file then faults).
+// What its methods return points into its memory: it may be read until Close, and must
+// never be written (memory from Open then faults).
 type Snapshot struct {
 	header *header
 	tables
@@ -41,7 +41,7 @@ func (s *Snapshot) CreatedAt() int64 { return s.header.Created }
 // Settings of the node.
 func (s *Snapshot) Settings() *Settings { return &s.header.Settings }
 
-// Contents gives back what was encoded. The slices point into the file.
+// Contents gives back what was encoded. The slices point into the snapshot.
 func (s *Snapshot) Contents() Contents {
 	return Contents{
 		Generation: s.header.Generation,
