@@ -47,7 +47,7 @@ func (pl *Pipeline) answer() reason.Reason {
 	p := &v.packet
 	if p.Protocol == packet.ProtocolTCP && p.Flags&packet.FlagRST != 0 {
 		// A reset is never answered, and there is nothing left that it could end.
-		return reason.FlowEnded
+		return reason.StrayReset
 	}
 	v.how, v.out = packet.Direct, v.in
 	if v.punt.Egress {

@@ -82,8 +82,8 @@ func TestRefusal(t *testing.T) {
 			over:     onlyTCP,
 			given:    nothing,
 			steps: []step{
-				{sends: "client:4000 > vip:80", flags: rst, is: reason.FlowEnded},
-				{sends: "client:4000 > vip:81", flags: rst | ack, is: reason.FlowEnded},
+				{sends: "client:4000 > vip:80", flags: rst, is: reason.StrayReset},
+				{sends: "client:4000 > vip:81", flags: rst | ack, is: reason.StrayReset},
 			},
 		},
 		{

@@ -54,7 +54,7 @@ const (
 	TTLExceeded         // time to live (hop limit) used up
 	NoTarget            // no port leads to the backend
 	TooBig              // packet does not fit the way out
-	FlowEnded           // flow's frontend is gone, or the flow was reset
+	FlowEnded           // flow's frontend is gone
 	UnknownPortID       // trunk frame names a port that is not known
 	NoSnapshot          // no tables loaded yet
 	RingFull            // transmit ring full
@@ -62,6 +62,7 @@ const (
 	NoWorker            // no AF_XDP socket on the trunk: fast path is down
 	UnallocatedVIP      // address in a service range that no Service has
 	RateLimited         // answer suppressed by the rate limit
+	StrayReset          // TCP reset to a frontend, and no flow: nothing to end, and never answered
 
 	Count // number of reasons
 )
@@ -102,6 +103,7 @@ var entries = [Count]entry{
 	NoWorker:            {"no-worker", ClassDrop, "No AF_XDP socket on the trunk queue; the fast path is down"},
 	UnallocatedVIP:      {"unallocated-vip", ClassDrop, "Address in a service range that no Service has"},
 	RateLimited:         {"rate-limited", ClassDrop, "An answer was due but its rate limit was used up"},
+	StrayReset:          {"stray-reset", ClassDrop, "TCP reset to a frontend without a registered flow"},
 }
 
 // String is the word used everywhere.

@@ -33,6 +33,7 @@ enum reason {
 	REASON_NO_WORKER = 26, /* drop: No AF_XDP socket on the trunk queue; the fast path is down */
 	REASON_UNALLOCATED_VIP = 27, /* drop: Address in a service range that no Service has */
 	REASON_RATE_LIMITED = 28, /* drop: An answer was due but its rate limit was used up */
+	REASON_STRAY_RESET = 29, /* drop: TCP reset to a frontend without a registered flow */
 };
 
 #endif
