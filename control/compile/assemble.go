@@ -28,9 +28,12 @@ func (c *Compiler) assemble() {
 func (c *Compiler) assembleFrontend(f *frontend) {
 	t := &c.contents
 	from := c.holder(f).set
-	run := table.Set{First: uint32(len(t.BackendIDs)), Count: uint32(len(from.members)), Empty: from.empty}
+	run := table.Set{First: uint32(len(t.BackendIDs)), Empty: from.empty}
 	for _, b := range from.members {
-		t.BackendIDs = append(t.BackendIDs, b.id)
+		if !b.vip {
+			t.BackendIDs = append(t.BackendIDs, b.id)
+			run.Count++
+		}
 	}
 	t.Frontends = append(t.Frontends, table.Frontend{
 		ID: f.id, Network: f.network, Addr: f.addr, Port: f.port, Protocol: f.protocol,

@@ -14,6 +14,7 @@ type backend struct {
 	generation uint16
 	bumped     uint64 // the snapshot that gave it this generation; 0: one of an earlier run
 	served     bool   // as published
+	vip        bool   // its address is one of a Service: it is offered to nobody
 	dirty      bool
 }
 
@@ -50,15 +51,16 @@ func (c *Compiler) touchBackend(b *backend) {
 
 // changed reports whether the record differs from the published one.
 func (c *Compiler) backendChanged(b *backend) bool {
-	wanted := b.refs > 0
+	wanted := b.refs > 0 && !b.vip
 	return wanted != (b.id != 0) || wanted && (b.serving > 0) != b.served
 }
 
 // settleBackend brings what is published in line with what is wanted.
 func (c *Compiler) settleBackend(b *backend, snapshot uint64) {
 	b.dirty = false
+	c.judge(b)
 	serving := b.serving > 0
-	switch wanted := b.refs > 0 && !c.excluded.backend(b); {
+	switch wanted := b.refs > 0 && !b.vip && !c.excluded.backend(b); {
 	case wanted && b.id == 0:
 		b.id = c.backendIDs.take(b)
 		b.bump(snapshot)

@@ -19,6 +19,11 @@ type Compiler struct {
 	dirtyFrontends []*frontend
 	dirtyBackends  []*backend
 	contested      map[*frontend]struct{} // those with several claims
+	refused        map[*frontend]struct{} // those with claims to the address of a resident
+
+	residents map[spot]resident
+	vips      map[spot]int          // how many frontends are served at an address
+	looping   map[*backend]struct{} // those at such an address
 
 	notices map[model.Name]model.Problem
 
@@ -45,6 +50,9 @@ func New(previous *table.Snapshot) *Compiler {
 		frontends: map[key]*frontend{},
 		backends:  map[key]*backend{},
 		contested: map[*frontend]struct{}{},
+		refused:   map[*frontend]struct{}{},
+		vips:      map[spot]int{},
+		looping:   map[*backend]struct{}{},
 		notices:   map[model.Name]model.Problem{},
 		limit:     room{MaxFrontends, MaxBackends},
 		settings:  table.DefaultSettings(),
@@ -105,9 +113,10 @@ func (c *Compiler) Snapshot(generation uint64, created time.Time) ([]byte, []mod
 }
 
 // settle decides ids and generations for what was touched since the last snapshot.
-// Backends come first, since frontends ask whether theirs still serve.
+// Who is served at all comes first, then backends, since frontends ask whether theirs still serve.
 func (c *Compiler) settle(generation uint64) {
 	c.makeRoom()
+	c.countVIPs()
 	for _, b := range c.dirtyBackends {
 		c.settleBackend(b, generation)
 	}

@@ -19,6 +19,11 @@
 // set since the last snapshot are worked on, and the outcome is the same as if all had
 // been set again.
 //
+// Of several Services with one address and port the one that has it in the snapshot
+// before keeps it, unless another is older for certain. An address of the node or of a
+// pod of it is never given to a Service, and an endpoint whose address is one of a
+// Service is offered to nobody.
+//
 // It must never do I/O, keep time, or know Kubernetes. What cannot be honoured is a
 // Problem of one object. A Compiler is used by one goroutine at a time.
 //

@@ -21,11 +21,12 @@ type claim struct {
 	set     *set
 }
 
-// frontend is an address, protocol and port, with every claim to it. The first claim
+// frontend is an address, protocol and port, with every claim to it. See holder for who
 // has it.
 type frontend struct {
 	key
 	claims []*claim // by age of the Service
+	live   bool     // counted among the VIPs
 
 	id         uint32 // as published; 0: not published
 	generation uint16
@@ -68,12 +69,22 @@ func (c *Compiler) unlink(l *claim) {
 	c.touchFrontend(f)
 }
 
-// older orders claims: the Service that was there first keeps the address, and of two
-// as old the first by name.
+// older orders claims by age of the Service, those of unknown age last, and by name.
 func older(a, b *claim) int { return byAge(a.service.declared, b.service.declared) }
 
 func byAge(a, b *model.Service) int {
-	return cmp.Or(a.Created.Compare(b.Created), a.Name.Compare(b.Name))
+	switch unknown := a.Created.IsZero(); {
+	case unknown == b.Created.IsZero():
+		return cmp.Or(a.Created.Compare(b.Created), a.Name.Compare(b.Name))
+	case unknown:
+		return 1
+	}
+	return -1
+}
+
+// knownOlder reports whether a is older than b for certain.
+func knownOlder(a, b *model.Service) bool {
+	return !a.Created.IsZero() && a.Created.Before(b.Created)
 }
 
 func (c *Compiler) touchFrontend(f *frontend) {
@@ -81,6 +92,11 @@ func (c *Compiler) touchFrontend(f *frontend) {
 		c.contested[f] = struct{}{}
 	} else {
 		delete(c.contested, f)
+	}
+	if _, there := c.resident(f); there && len(f.claims) > 0 {
+		c.refused[f] = struct{}{}
+	} else {
+		delete(c.refused, f)
 	}
 	if !f.dirty {
 		f.dirty = true
@@ -119,14 +135,61 @@ func (c *Compiler) settleFrontend(f *frontend, snapshot uint64) {
 	f.owner, f.keep = holder.service.owner, holder.set.keep
 }
 
-// holder is the claim that has the frontend, nil if there is none.
+// holder is the claim that has the frontend, nil if there is none or the address is in
+// use on this node. The claim of the present holder stands against all but those of
+// Services that are older for certain; without one the first claim by age has it.
 func (c *Compiler) holder(f *frontend) *claim {
+	if _, there := c.resident(f); there {
+		return nil
+	}
+	present := c.present(f)
 	for _, l := range f.claims {
-		if !c.excluded.service(l.service) {
+		switch {
+		case c.excluded.service(l.service):
+		case present == nil || l == present || knownOlder(l.service.declared, present.service.declared):
 			return l
 		}
 	}
 	return nil
+}
+
+// present is the claim that the last snapshot honours, nil if it is gone or there was
+// none. A frontend of an earlier run does not say whose it was; it was that of the claim
+// with which it shares the most backends, if any.
+func (c *Compiler) present(f *frontend) (found *claim) {
+	if f.id == 0 || len(f.claims) < 2 {
+		return nil
+	}
+	most := 0
+	for _, l := range f.claims {
+		switch {
+		case c.excluded.service(l.service):
+		case f.owner == l.service.owner:
+			return l
+		case f.owner != owner{}:
+		default:
+			if n := shared(f.keep, l.set.keep); n > most {
+				found, most = l, n
+			}
+		}
+	}
+	return found
+}
+
+// shared counts what two sorted lists have in common.
+func shared(a, b []*backend) (n int) {
+	for len(a) > 0 && len(b) > 0 {
+		switch order := a[0].compare(&b[0].key); {
+		case order == 0:
+			n++
+			a, b = a[1:], b[1:]
+		case order < 0:
+			a = a[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return n
 }
 
 // left are the backends of before that are not among those of now and serve on

@@ -16,7 +16,7 @@ func serviceProblem(s *model.Service, field, reason, format string, args ...any)
 
 // problems lists everything that the last snapshot does not honour, sorted.
 func (c *Compiler) problems() []model.Problem {
-	out := slices.Concat(c.wiringProblems, c.roomProblems(), c.conflicts())
+	out := slices.Concat(c.wiringProblems, c.roomProblems(), c.conflicts(), c.refusals(), c.loops())
 	for _, p := range c.notices {
 		out = append(out, p)
 	}
@@ -26,12 +26,15 @@ func (c *Compiler) problems() []model.Problem {
 	return out
 }
 
-// conflicts names every Service that does not get a frontend because an older one has
+// conflicts names every Service that does not get a frontend because another one has
 // it, once however many of its ports are concerned.
 func (c *Compiler) conflicts() (out []model.Problem) {
 	lost := map[*service][]*claim{}
 	for f := range c.contested {
 		holder := c.holder(f)
+		if holder == nil {
+			continue
+		}
 		for _, l := range f.claims {
 			if l != holder && !c.excluded.service(l.service) {
 				lost[l.service] = append(lost[l.service], l)
@@ -41,12 +44,17 @@ func (c *Compiler) conflicts() (out []model.Problem) {
 	for s, claims := range lost {
 		slices.SortFunc(claims, func(a, b *claim) int { return a.compare(&b.key) })
 		first := claims[0]
+		holder := c.holder(first.frontend).service
+		why := "which keeps it"
+		if knownOlder(holder.declared, s.declared) {
+			why = "which is older"
+		}
 		more := ""
 		if n := len(claims) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more of its frontends)", n)
 		}
 		out = append(out, serviceProblem(s.declared, "spec.clusterIPs", "AddressTaken",
-			"%s belongs to Service %s, which is older%s; give this Service an address of its own", &first.key, c.holder(first.frontend).service.owner.name, more))
+			"%s belongs to Service %s, %s%s; give this Service an address of its own", &first.key, holder.owner.name, why, more))
 	}
 	return out
 }

@@ -94,7 +94,10 @@ func (w *world) name() model.Name {
 // randomService draws from few addresses and endpoints, so that Services get in each
 // other's way.
 func (w *world) randomService() *model.Service {
-	s := &model.Service{Name: w.name(), UID: fmt.Sprint(w.rng.IntN(2)), Created: time.Unix(int64(w.rng.IntN(3)), 0), Type: "ClusterIP"}
+	s := &model.Service{Name: w.name(), UID: fmt.Sprint(w.rng.IntN(2)), Type: "ClusterIP"}
+	if n := w.rng.IntN(4); n > 0 {
+		s.Created = time.Unix(int64(n), 0)
+	}
 	s.InternalPolicy = model.Policy(w.rng.IntN(2))
 	used := map[string]bool{}
 	for range 1 + w.rng.IntN(2) {
@@ -124,6 +127,12 @@ func (w *world) randomEndpoints(fam int) (out []model.Endpoint) {
 		if fam == 6 {
 			a = netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 15: byte(w.rng.IntN(6))})
 		}
+		if w.rng.IntN(8) == 0 { // what may be the address of a Service
+			a = netip.AddrFrom4([4]byte{10, 96, 0, byte(w.rng.IntN(3))})
+			if fam == 6 {
+				a = netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(w.rng.IntN(3))})
+			}
+		}
 		bits := w.rng.IntN(8)
 		out = append(out, model.Endpoint{
 			Addr: a, Port: 8080, Node: []string{"n1", "n2"}[w.rng.IntN(2)],
@@ -144,6 +153,10 @@ func (w *world) randomWiring() model.Attachments {
 	if w.rng.IntN(2) == 0 {
 		a.Ports[1].Addresses, a.Ports[2].Addresses = a.Ports[2].Addresses, a.Ports[1].Addresses
 	}
+	if w.rng.IntN(3) == 0 { // what may be the address of a Service
+		at := w.rng.IntN(3)
+		a.Ports[at].Addresses = append(slices.Clone(a.Ports[at].Addresses), netip.AddrFrom4([4]byte{10, 96, 0, byte(w.rng.IntN(3))}))
+	}
 	if w.rng.IntN(3) == 0 {
 		a.Ports = slices.Delete(a.Ports, 1, 2)
 	}
@@ -162,6 +175,7 @@ func (w *world) publish() {
 // compareWithFull sets everything anew in a random order, from the ids of s.
 func (w *world) compareWithFull(s *table.Snapshot) {
 	c := compile.New(s)
+	c.Recall(w.compiler)
 	w.setAll(c)
 	full := snapshot(w.t, c, w.generation)
 	diff(w.t, "a full rebuild with the same ids", tables(s), tables(full))
@@ -229,26 +243,21 @@ func described(s *table.Snapshot) view {
 func (w *world) model() view {
 	v := view{Frontends: map[string]string{}, Backends: map[string]string{}, Settings: w.settings}
 	w.owners, w.keeps = map[string]string{}, map[string][]string{}
-	all := slices.SortedFunc(maps.Values(w.services), func(a, b *model.Service) int {
-		if c := a.Created.Compare(b.Created); c != 0 {
-			return c
+	claims := w.claims()
+	holders := map[string]wish{}
+	vips := map[netip.Addr]bool{}
+	for k, wishes := range claims {
+		if !w.resident(wishes[0].frontend.Addr) {
+			holders[k] = w.holder(k, wishes)
+			vips[wishes[0].frontend.Addr] = true
 		}
-		return a.Name.Compare(b.Name)
-	})
-	for _, s := range all {
-		for _, p := range s.Ports {
-			for _, f := range p.Frontends {
-				choice := p.Families[map[bool]int{true: 4, false: 6}[f.Addr.Is4()]]
-				w.modelFrontend(&v, s, f, choice)
-				for _, e := range choice.Endpoints {
-					k := fmt.Sprint(e.Addr, e.Port, uint8(p.Protocol))
-					if e.Ready || e.Serving {
-						v.Backends[k] = "1"
-					} else if v.Backends[k] == "" {
-						v.Backends[k] = "0"
-					}
-				}
-			}
+	}
+	for k, h := range holders {
+		v.Frontends[k], w.owners[k], w.keeps[k] = h.offer(vips), h.owner(), h.keeps()
+	}
+	for _, wishes := range claims {
+		for _, l := range wishes {
+			l.modelBackends(&v, vips)
 		}
 	}
 	for _, p := range w.wiring.Ports {
@@ -265,26 +274,6 @@ func (w *world) model() view {
 	slices.Sort(v.Addresses)
 	slices.Sort(v.Routes)
 	return v
-}
-
-func (w *world) modelFrontend(v *view, s *model.Service, f model.Frontend, choice model.FamilyChoice) {
-	k := fmt.Sprint(f.Addr, f.Port, uint8(f.Protocol))
-	if _, taken := v.Frontends[k]; taken {
-		return
-	}
-	text := "0"
-	if len(choice.Internal.Endpoints) == 0 && choice.Internal.Any {
-		text = "1"
-	}
-	for _, e := range choice.Internal.Endpoints {
-		text += " " + e.Addr.String()
-	}
-	v.Frontends[k], w.owners[k] = text, s.Name.String()+s.UID
-	for _, e := range choice.Endpoints {
-		if e.Ready || e.Serving {
-			w.keeps[k] = append(w.keeps[k], fmt.Sprint(e.Addr, e.Port, uint8(f.Protocol)))
-		}
-	}
 }
 
 // checkIdentities holds ids and generations to their promises.

@@ -12,6 +12,7 @@ func (c *Compiler) SetAttachments(a model.Attachments) {
 	next, problems := wire(a)
 	c.wiringProblems = problems
 	c.wanted = next
+	c.reside(residents(&next, &a))
 }
 
 // rewired reports whether the records would differ from the published ones.

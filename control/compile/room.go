@@ -79,7 +79,7 @@ func (c *Compiler) byAge() []*service {
 func (c *Compiler) roomProblems() (out []model.Problem) {
 	for s := range c.excluded.services {
 		out = append(out, serviceProblem(s.declared, "", "TableFull",
-			"not programmed: the tables have room for %d frontends and %d backends, and older Services fill them; remove Services, or spread them over clusters",
+			"not programmed: the tables have room for %d frontends and %d backends, and Services that come before it by age and name fill them; remove Services, or spread them over clusters",
 			c.limit.frontends, c.limit.backends))
 	}
 	return out

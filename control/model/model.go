@@ -168,7 +168,7 @@ type FamilyChoice struct {
 type Service struct {
 	Name           Name
 	UID            string    // tells a Service from another one of the same name; may be empty
-	Created        time.Time // the older of two Services keeps a frontend; may be zero
+	Created        time.Time // an older Service takes a frontend from a younger; zero: not known
 	Type           string    // ClusterIP, NodePort, LoadBalancer
 	Network        NetworkID
 	InternalPolicy Policy

@@ -1,0 +1,176 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/packet"
+)
+
+// spot is an address of a network, whatever the port.
+type spot struct {
+	network packet.NetworkID
+	addr    packet.Addr
+}
+
+func (k *key) spot() spot { return spot{k.network, k.addr} }
+
+// resident is who has an address on this node.
+type resident struct {
+	kind   model.PortKind
+	device string
+}
+
+// residents are the addresses that are in use on this node. A Service must not take one
+// of them: it would cut the node or the pod off.
+func residents(w *wiring, a *model.Attachments) map[spot]resident {
+	ports := map[uint16]resident{}
+	for i := range a.Ports {
+		p := &a.Ports[i]
+		if _, known := ports[p.ID]; !known {
+			ports[p.ID] = resident{p.Kind, p.Device}
+		}
+	}
+	out := make(map[spot]resident, len(w.addresses)+2)
+	for _, r := range w.addresses {
+		out[spot{r.Network, r.Addr}] = ports[r.Port]
+	}
+	for _, own := range []packet.Addr{w.node4, w.node6} {
+		if own != (packet.Addr{}) {
+			out[spot{0, own}] = resident{kind: model.PortHost}
+		}
+	}
+	return out
+}
+
+// reside replaces the residents, and looks again at the frontends whose address that
+// concerns.
+func (c *Compiler) reside(next map[spot]resident) {
+	if maps.Equal(c.residents, next) {
+		return
+	}
+	was := c.residents
+	c.residents = next
+	for _, f := range c.frontends {
+		at := f.spot()
+		if was[at] != next[at] {
+			c.touchFrontend(f)
+		}
+	}
+}
+
+func (c *Compiler) resident(f *frontend) (resident, bool) {
+	r, there := c.residents[f.spot()]
+	return r, there
+}
+
+// countVIPs notes which addresses are those of Services now, and looks again at the
+// backends that have become one or are none any more. It comes before backends and
+// frontends are settled.
+func (c *Compiler) countVIPs() {
+	turned := map[spot]bool{}
+	for _, f := range c.dirtyFrontends {
+		live, at := c.holder(f) != nil, f.spot()
+		switch before := c.vips[at]; {
+		case live == f.live:
+			continue
+		case live:
+			c.vips[at]++
+			turned[at] = turned[at] || before == 0
+		case before == 1:
+			delete(c.vips, at)
+			turned[at] = true
+		default:
+			c.vips[at]--
+		}
+		f.live = live
+	}
+	if len(turned) == 0 {
+		return
+	}
+	for _, b := range c.backends {
+		if turned[b.spot()] {
+			c.touchBackend(b)
+		}
+	}
+}
+
+// judge notes whether the address of a backend is one of a Service.
+func (c *Compiler) judge(b *backend) {
+	b.vip = b.refs > 0 && c.vips[b.spot()] > 0
+	if b.vip {
+		c.looping[b] = struct{}{}
+	} else {
+		delete(c.looping, b)
+	}
+}
+
+// refusals names every Service with an address that is one of the node or of a pod,
+// once however many of its ports are concerned.
+func (c *Compiler) refusals() (out []model.Problem) {
+	first := map[*service]*frontend{}
+	for f := range c.refused {
+		for _, l := range f.claims {
+			if was := first[l.service]; was == nil || f.compare(&was.key) < 0 {
+				first[l.service] = f
+			}
+		}
+	}
+	for s, f := range first {
+		if c.excluded.service(s) {
+			continue
+		}
+		reason, whose := "AddressOfNode", "this node itself"
+		if r := c.residents[f.spot()]; r.kind == model.PortPod {
+			reason, whose = "AddressOfPod", "a pod of this node, behind device "+r.device
+		}
+		out = append(out, serviceProblem(s.declared, "spec.clusterIPs", reason,
+			"%s is the address of %s, which keeps it, so the Service is not served there; give it an address of the service range", f.addr, whose))
+	}
+	return out
+}
+
+// loops names every Service with endpoints that are addresses of Services. A packet to
+// one would have to be looked up again and would never arrive.
+func (c *Compiler) loops() (out []model.Problem) {
+	if len(c.looping) == 0 {
+		return nil
+	}
+	for _, s := range c.services {
+		found := map[*backend]bool{}
+		var first *backend
+		for _, r := range s.refs {
+			if r.vip {
+				found[r.backend] = true
+				if first == nil || r.compare(&first.key) < 0 {
+					first = r.backend
+				}
+			}
+		}
+		if first == nil || c.excluded.service(s) {
+			continue
+		}
+		more := ""
+		if n := len(found) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more of its endpoints)", n)
+		}
+		out = append(out, serviceProblem(s.declared, "", "AddressOfService",
+			"endpoint %s has the address of Service %s and gets no connections%s; write the addresses of pods into the EndpointSlice", &first.key, c.serviceAt(first.spot()), more))
+	}
+	return out
+}
+
+// serviceAt names the Service that has an address; of several the first by key.
+func (c *Compiler) serviceAt(at spot) string {
+	var found *frontend
+	for _, f := range c.frontends {
+		if f.live && f.spot() == at && (found == nil || f.compare(&found.key) < 0) {
+			found = f
+		}
+	}
+	if found == nil {
+		return "unknown"
+	}
+	return found.owner.name.String()
+}
