@@ -4,15 +4,17 @@
 // the node, then one block per worker with packets and bytes by reason, events and a
 // heartbeat. Blocks are padded to cache lines, so that workers do not slow each other.
 //
-// It must never decide anything, block a worker, or need a lock: each block has one
-// writer, every word is written by an atomic store and read by an atomic load. A reader
-// in another process costs the writer nothing.
+// It must never decide anything, block a worker, need a lock between workers, or depend on
+// what others do to the file: the counts live in the process's own memory and are written
+// to the file, never mapped from it, so that truncating it costs a reader one look and the
+// fast path nothing. A reader in another process costs the writer nothing.
 //
-// Cost: counting is two additions in the worker's own memory; Publish, once per batch,
-// is one store for each word that changed.
+// Cost: counting is two additions in the worker's own memory; Publish, once per batch, is
+// a comparison, and a write of the worker's block every 20 ms, some 2 us.
 //
 // Flow: worker → Block.Count → Block.Publish → file → Reader.Totals → metrics, `lace get`.
 //
 // The counts go on when the fast path is started again with the same shape, so that a
-// scraper sees no reset; a file of another shape is replaced by a new one.
+// scraper sees no reset, but for what a killed worker had not written yet: 20 ms of counts
+// under load, 100 ms when it had just come to rest; a file of another shape is replaced by a new one.
 package counter

@@ -2,28 +2,33 @@ package counter
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// File is the counter file as its one writing process holds it. The blocks belong to
-// one worker each; the gauges to whoever keeps the file. Methods of File other than
-// Close may be called from any goroutine.
+// File is the counter file as its one writing process holds it: the words in memory of its
+// own, and the file to write them to. Whatever becomes of the file, the memory stays; a
+// file that was truncated is whole again after the next writes. The blocks belong to one
+// worker each; the gauges to whoever keeps the file. Methods of File other than Close may
+// be called from any goroutine.
 type File struct {
-	memory []byte
+	file   *os.File
 	words  []uint64
 	shape  shape
 	blocks []*Block
+	header sync.Mutex // one writer of the header at a time
+	failed atomic.Pointer[error]
 }
 
 // Create opens the counter file at path for so many workers (1 to MaxWorkers). When a
-// file of the same shape is there, its counts go on; anything else is replaced, and
-// whoever still has the old file mapped keeps reading its last values. The caller must
-// be the only writer, which the lock of the state directory ensures.
+// file of the same shape is there, its counts go on; anything else is replaced. The caller
+// must be the only writer, which the lock of the state directory ensures.
 func Create(path string, workers int) (*File, error) {
 	if workers < 1 || workers > MaxWorkers {
 		return nil, fmt.Errorf("counter file %s: %d workers, want 1 to %d", path, workers, MaxWorkers)
@@ -47,81 +52,124 @@ func Create(path string, workers int) (*File, error) {
 	return f, nil
 }
 
-// adopt maps the file that is there if its shape is the wanted one.
+// adopt goes on with the file that is there if its shape is the wanted one.
 func adopt(path string, want shape) (*File, error) {
-	m, err := mapFile(path, unix.O_RDWR, unix.PROT_READ|unix.PROT_WRITE)
+	file, words, err := readFile(path, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
-	got, err := readShape(asWords(m))
+	got, err := readShape(words)
 	if err == nil && got != want {
 		err = fmt.Errorf("%w: made for another number of workers or by another version", ErrLayout)
 	}
 	if err != nil {
-		_ = unix.Munmap(m)
+		file.Close()
 		return nil, err
 	}
-	return &File{memory: m, words: asWords(m), shape: want}, nil
+	return &File{file: file, words: words, shape: want}, nil
 }
 
 // replace writes an empty file beside path and renames it over whatever is there, so
-// that no reader ever maps a file that is still growing.
+// that no reader ever finds a file that is still growing.
 func replace(path string, want shape) (*File, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".counters-*")
 	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(tmp.Name())
-	defer tmp.Close()
-	size := int64(want.words() * wordBytes)
-	// Preallocated: a full file system is an error here and not a fault at the first count.
-	if err := unix.Fallocate(int(tmp.Fd()), 0, 0, size); err != nil {
-		return nil, fmt.Errorf("reserving %d bytes: %w", size, err)
+	words := make([]uint64, want.words())
+	want.write(words)
+	_, err = tmp.WriteAt(asBytes(words), 0)
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
 	}
-	m, err := unix.Mmap(int(tmp.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %d bytes: %w", size, err)
-	}
-	want.write(asWords(m))
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		_ = unix.Munmap(m)
+		tmp.Close()
 		return nil, err
 	}
-	return &File{memory: m, words: asWords(m), shape: want}, nil
+	return &File{file: tmp, words: words, shape: want}, nil
 }
 
 // Worker gives the block of worker i, 0 to the number given to Create less one.
 func (f *File) Worker(i int) *Block { return f.blocks[i] }
 
-// Set replaces the value of a gauge.
-func (f *File) Set(g Gauge, v uint64) { atomic.StoreUint64(&f.words[firstGauge+int(g)], v) }
-
-// Add adds to a gauge and may be called by several goroutines at once.
-func (f *File) Add(g Gauge, n uint64) { atomic.AddUint64(&f.words[firstGauge+int(g)], n) }
-
-// Close unmaps the file, which stays where it is. No block may be used afterwards.
-func (f *File) Close() error {
-	m := f.memory
-	f.memory, f.words, f.blocks = nil, nil, nil
-	if m == nil {
-		return nil
-	}
-	return unix.Munmap(m)
+// Set replaces the value of a gauge and writes the header: one system call.
+func (f *File) Set(g Gauge, v uint64) {
+	atomic.StoreUint64(&f.words[firstGauge+int(g)], v)
+	f.writeHeader()
 }
 
-// mapFile maps the whole file at path, which must hold at least a header.
-func mapFile(path string, open, protection int) ([]byte, error) {
-	fd, err := unix.Open(path, open|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+// Add adds to a gauge and writes the header. Several goroutines may call it at once.
+func (f *File) Add(g Gauge, n uint64) {
+	atomic.AddUint64(&f.words[firstGauge+int(g)], n)
+	f.writeHeader()
+}
+
+// writeHeader writes all of it, so that a file which somebody cut is whole again.
+func (f *File) writeHeader() {
+	f.header.Lock()
+	defer f.header.Unlock()
+	var words [headerSize]uint64
+	for i := range words {
+		words[i] = atomic.LoadUint64(&f.words[i])
+	}
+	f.write(words[:], 0)
+}
+
+// write puts words into the file from the given word on. What fails is kept for Failed.
+func (f *File) write(words []uint64, from int) {
+	if _, err := f.file.WriteAt(asBytes(words), int64(from*wordBytes)); err != nil {
+		failed := err // err itself must not leave the stack, for it is made every time
+		f.failed.Store(&failed)
+	}
+}
+
+// Failed gives an error of writing since the last call, nil when there was none. Counts
+// that did not reach the file are not lost: every write brings the sums.
+func (f *File) Failed() error {
+	if err := f.failed.Swap(nil); err != nil {
+		return fmt.Errorf("counter file: %w", *err)
+	}
+	return nil
+}
+
+// Close lets go of the file, which stays where it is. No block may be used afterwards.
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file, f.words, f.blocks = nil, nil, nil
+	return err
+}
+
+// readFile opens the file at path and reads the whole of it, which must hold at least a
+// header.
+func readFile(path string, flag int) (*os.File, []uint64, error) {
+	// Non-blocking: a pipe in its place must not hang us.
+	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	words, err := readWords(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, words, nil
+}
+
+func readWords(f *os.File) ([]uint64, error) {
+	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, err
+	if !st.Mode().IsRegular() || st.Size() < headerSize*wordBytes || st.Size() > maxSize {
+		return nil, fmt.Errorf("%w: %d bytes", ErrLayout, st.Size())
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < headerSize*wordBytes || st.Size > 1<<26 {
-		return nil, fmt.Errorf("%w: %d bytes", ErrLayout, st.Size)
+	words := make([]uint64, st.Size()/wordBytes)
+	if _, err := io.ReadFull(f, asBytes(words)); err != nil {
+		return nil, fmt.Errorf("%w: cut short while it was read: %w", ErrLayout, err)
 	}
-	return unix.Mmap(fd, 0, int(st.Size), protection, unix.MAP_SHARED)
+	return words, nil
 }

@@ -37,6 +37,7 @@ const (
 	wordBytes = 8
 	line      = 16 // words in two cache lines, the unit of the adjacent-line prefetcher
 	maxNames  = 256
+	maxSize   = 1 << 26 // bytes of a file
 )
 
 // shape says where everything lies in a file, in words of eight bytes.
@@ -97,11 +98,7 @@ func (s shape) write(words []uint64) {
 	words[wordMagic] = magic
 }
 
-// asWords looks at mapped memory as the 64-bit words it holds. Mappings are page
-// aligned, so every word can be accessed atomically.
-func asWords(b []byte) []uint64 {
-	if len(b) < wordBytes {
-		return nil
-	}
-	return unsafe.Slice((*uint64)(unsafe.Pointer(&b[0])), len(b)/wordBytes)
+// asBytes looks at words as the bytes they are written as.
+func asBytes(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*wordBytes)
 }

@@ -2,9 +2,7 @@ package counter
 
 import (
 	"fmt"
-	"sync/atomic"
-
-	"golang.org/x/sys/unix"
+	"os"
 
 	"lace-cni.io/lace/fastpath/reason"
 )
@@ -12,8 +10,8 @@ import (
 // Tally is a number of packets and their bytes, Ethernet header included.
 type Tally struct{ Packets, Bytes uint64 }
 
-// Totals is everything a counter file says, summed over its workers. Words are read one
-// by one while the workers go on, so two of them may differ by the packets of a batch.
+// Totals is everything a counter file says, summed over its workers. Workers write at
+// moments of their own, so two sums may differ by what was counted in between.
 type Totals struct {
 	Workers int
 	Reasons [reason.Count]Tally
@@ -22,29 +20,27 @@ type Totals struct {
 	Beats   []int64 // last sign of life of each worker, nanoseconds of the monotonic clock, 0 for none yet
 }
 
-// Reader reads the counter file of a running fast path, from any process. Its methods
-// may be called from any goroutine, except Close.
+// Reader holds what a counter file of a running fast path said when it was opened. Its
+// methods may be called from any goroutine.
 type Reader struct {
-	memory []byte
-	words  []uint64
-	shape  shape
+	words []uint64
+	shape shape
 }
 
-// Open maps the counter file at path read-only. The error wraps os.ErrNotExist when no
-// fast path has run yet and ErrLayout when the file is of another make. A reader stays
-// with the file it opened: open again for every scrape, so that a file which a newer
-// fast path has put in its place is seen.
+// Open reads the counter file at path. The error wraps os.ErrNotExist when no fast path has
+// run yet and ErrLayout when the file is of another make, or somebody has just cut it. Open
+// again for every scrape.
 func Open(path string) (*Reader, error) {
-	m, err := mapFile(path, unix.O_RDONLY, unix.PROT_READ)
+	f, words, err := readFile(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("counter file %s: %w", path, err)
 	}
-	s, err := readShape(asWords(m))
+	defer f.Close()
+	s, err := readShape(words)
 	if err != nil {
-		_ = unix.Munmap(m)
 		return nil, fmt.Errorf("counter file %s: %w; start the fast path of this version, it writes a new one", path, err)
 	}
-	return &Reader{memory: m, words: asWords(m), shape: s}, nil
+	return &Reader{words: words, shape: s}, nil
 }
 
 // Totals sums over the workers. Reasons, events and gauges that the file's writer did
@@ -71,14 +67,10 @@ func (r *Reader) addWorker(t *Totals, i int) {
 	t.Beats[i] = int64(r.word(r.shape.beat(i)))
 }
 
-func (r *Reader) word(i int) uint64 { return atomic.LoadUint64(&r.words[i]) }
+func (r *Reader) word(i int) uint64 { return r.words[i] }
 
-// Close unmaps the file.
+// Close ends the use of the reader.
 func (r *Reader) Close() error {
-	m := r.memory
-	r.memory, r.words = nil, nil
-	if m == nil {
-		return nil
-	}
-	return unix.Munmap(m)
+	r.words, r.shape = nil, shape{}
+	return nil
 }

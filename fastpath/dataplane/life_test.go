@@ -190,6 +190,7 @@ func TestKilledAndStartedAgainFlowsGoOn(t *testing.T) {
 			flows = append(flows, c)
 		}
 	}
+	f.settled() // a killed process loses the counts that it has not written yet
 	f.kill()
 	// What is not addressed to a Service does not notice.
 	for _, a := range n.web.addrs {
@@ -353,18 +354,17 @@ func TestTheLaneIsSwitchedUnderConnections(t *testing.T) {
 	const rounds = 20
 	speak := func() (byGo uint64) {
 		t.Helper()
-		before := f.totals().Reasons[reason.Reply].Packets
+		before := f.settled().Reasons[reason.Reply].Packets
 		for range rounds {
 			for _, c := range flows {
 				n.must(talk(c, 1000))
 			}
 		}
-		return f.totals().Reasons[reason.Reply].Packets - before
+		return f.settled().Reasons[reason.Reply].Packets - before
 	}
 	all := uint64(rounds * len(flows))
 	for i := range 2 {
-		// The counts of the last batch may be on their way.
-		if got := speak(); got < all-4 {
+		if got := speak(); got < all {
 			t.Errorf("round %d, lane off: Go moved %d replies of %d", i, got, all)
 		}
 		lane(1)

@@ -172,6 +172,9 @@ func (n *node) measure() {
 	if dropped, err := n.trunk.Dropped(); err == nil {
 		n.counters.Set(counter.TrunkDropped, dropped)
 	}
+	if err := n.counters.Failed(); err != nil {
+		n.config.Log.Warn("counts cannot be shown, they go on in memory", "error", err)
+	}
 }
 
 func (n *node) noteFlows() {

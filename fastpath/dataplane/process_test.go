@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/fastpath/worker"
 )
 
 // fastpath is lace-fastpath in a process of its own, in the test's namespaces.
@@ -154,6 +156,14 @@ func (f *fastpath) totals() counter.Totals {
 	}
 	defer r.Close()
 	return r.Totals()
+}
+
+// settled is totals with everything in it that was counted before the call.
+func (f *fastpath) settled() counter.Totals {
+	f.t.Helper()
+	since := worker.Now()
+	f.eventually("counts are written", func() bool { return slices.Min(f.totals().Beats) > since })
+	return f.totals()
 }
 
 // counted lists what is not zero in the counter file.

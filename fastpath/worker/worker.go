@@ -105,7 +105,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	now := Now()
 	w.surveyed = 0
 	w.survey(now)
-	w.counters.Publish(now)
+	w.counters.Write(now)
 	return nil
 }
 

@@ -157,7 +157,7 @@ func TestStatusOfTheFastPath(t *testing.T) {
 	w := f.Worker(0)
 	w.Count(reason.NewFlow, 60)
 	w.Count(reason.Fragment, 1500)
-	w.Publish(monotonic())
+	w.Write(monotonic())
 	b, err := json.Marshal(map[string]any{
 		"pid": 42, "kernel": "6.18", "snapshotLayouts": []int{1}, "xdpMode": "native", "socketMode": "copy",
 		"workers": 1, "queues": 1, "trunkMTU": 3498, "flowSlots": 200,
