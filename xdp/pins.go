@@ -36,6 +36,16 @@ func (p pins) create() error {
 	return nil
 }
 
+// OpenPins opens the directory under bpffs in which everything is pinned, made if it is
+// missing: something to lock for a process that wants to be the only one there.
+func OpenPins(bpffs string) (*os.File, error) {
+	p := pinsUnder(bpffs)
+	if err := p.create(); err != nil {
+		return nil, err
+	}
+	return os.Open(string(p))
+}
+
 // links lists the names of pinned links.
 func (p pins) links() ([]string, error) {
 	entries, err := os.ReadDir(p.linkPath(""))

@@ -43,7 +43,7 @@ func TestConfig(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	held, err := lock(dir)
+	held, err := lockState(t.Context(), &Config{StateDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +51,11 @@ func TestLock(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the state directory has mode %v, %v; want 0700", st.Mode().Perm(), err)
 	}
-	if _, err := lock(dir); !errors.Is(err, ErrInUse) {
+	if _, err := lockState(t.Context(), &Config{StateDir: dir}); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second lock gives %v, want ErrInUse", err)
 	}
 	held.Close()
-	again, err := lock(dir)
+	again, err := lockState(t.Context(), &Config{StateDir: dir})
 	if err != nil {
 		t.Fatalf("after the first one was released: %v", err)
 	}
@@ -76,7 +76,7 @@ func TestLockThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sentence, path := range map[string]string{"a file in place of the directory": file, "a symbolic link in place of the lock": link} {
-		if held, err := lock(path); err == nil {
+		if held, err := lockState(t.Context(), &Config{StateDir: path}); err == nil {
 			held.Close()
 			t.Errorf("%s: no error", sentence)
 		}

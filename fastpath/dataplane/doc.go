@@ -1,8 +1,8 @@
 // Package dataplane is the fast path as a process: it joins kernel programs, flow table,
 // sockets, workers, counters and snapshots, and keeps them together.
 //
-// It owns the order in which things come up, change and go down, the lock of the state
-// directory, fastpath.json, and the decision what to do when something underneath is
+// It owns the order in which things come up, change and go down, the locks of state
+// directory, network namespace and pins, fastpath.json, and the decision what to do when something underneath is
 // missing, damaged or replaced. It must never touch a packet, know of Kubernetes, hold a
 // credential, or undo on its way out what established flows live on: pinned programs and
 // maps stay, so that a restarted process goes on where this one stopped.

@@ -34,7 +34,10 @@ func run(ctx context.Context, c Config) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	held, err := lock(c.StateDir)
+	held, err := lock(ctx, &c)
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func cleanup(c Config) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	held, err := lock(c.StateDir)
+	held, err := lock(context.Background(), &c)
 	if err != nil {
 		return err
 	}

@@ -318,3 +318,53 @@ func (f *fastpath) readStatus() (s Status) {
 	}
 	return s
 }
+
+// TestTwoFastPathsOfOneNode: another state directory does not make another node.
+func TestTwoFastPathsOfOneNode(t *testing.T) {
+	n, f := newNetwork(t), newFastpath(t, 1)
+	n.serveEcho()
+	f.publish(n.contents(1))
+	f.start()
+	f.uses(1)
+	second := f.config
+	second.StateDir, second.Log = t.TempDir(), slog.New(slog.DiscardHandler)
+	err := Run(t.Context(), second)
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "network namespace") {
+		t.Errorf("another state directory in the same network namespace: %v, want ErrInUse that says so", err)
+	}
+	if err := Cleanup(second); !errors.Is(err, ErrInUse) {
+		t.Errorf("Cleanup with another state directory gives %v, want ErrInUse", err)
+	}
+	n.in(n.client, func() { err = Run(t.Context(), second) })
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), f.config.BPFFS) {
+		t.Errorf("the same BPF file system in another network namespace: %v, want ErrInUse that names it", err)
+	}
+	n.converse(n.client, "tcp", netip.AddrPortFrom(vips[0], toWeb))
+	f.stop()
+}
+
+// TestALockIsWaitedForWhileItsHolderEnds: a killed process goes some time after its kill.
+func TestALockIsWaitedForWhileItsHolderEnds(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	open := func() *os.File {
+		t.Helper()
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first, second := open(), open()
+	if err := own(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(exitPatience/4, func() { first.Close() })
+	if err := own(t.Context(), second); err != nil {
+		t.Errorf("%v, want the lock as soon as its holder has gone", err)
+	}
+	start := time.Now()
+	if err := own(t.Context(), open()); !errors.Is(err, ErrInUse) || time.Since(start) < exitPatience {
+		t.Errorf("after %v: %v, want ErrInUse after %v", time.Since(start), err, exitPatience)
+	}
+}
