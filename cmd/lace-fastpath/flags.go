@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -60,8 +61,30 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	if o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto" {
 		return nil, fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
 	}
+	if err := o.given(); err != nil {
+		return nil, err
+	}
 	c := o.config(errs)
 	return o, c.Check()
+}
+
+// given refuses what the configuration would take for a wish for the default.
+func (o *options) given() error {
+	for _, f := range []struct {
+		says  string
+		empty bool
+	}{
+		{"--state-dir is empty: name a directory", o.stateDir == ""},
+		{"--bpffs is empty: name a directory", o.bpffs == ""},
+		{"--workers is 0: at least one is needed", o.workers == 0},
+		{"--flow-slots is 0: leave the flag out for the default", o.flowSlots == 0},
+		{"--trunk-mtu is 0: leave the flag out for the default", o.trunkMTU == 0},
+	} {
+		if f.empty {
+			return errors.New(f.says)
+		}
+	}
+	return nil
 }
 
 // config is what the flags ask for.

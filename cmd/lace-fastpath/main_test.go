@@ -32,6 +32,11 @@ func TestCommandLines(t *testing.T) {
 		{"more workers than a trunk has queues", []string{"--workers=1000"}, exitUsage, "workers: 1000"},
 		{"a number of workers that makes no sense", []string{"--workers=-1"}, exitUsage, "workers: -1"},
 		{"a flow table of nothing", []string{"--flow-slots=2"}, exitUsage, "flow slots: 2"},
+		{"no worker", []string{"--workers=0"}, exitUsage, "--workers is 0"},
+		{"a flow table without slots", []string{"--flow-slots=0"}, exitUsage, "--flow-slots is 0"},
+		{"a trunk that carries nothing", []string{"--trunk-mtu=0"}, exitUsage, "--trunk-mtu is 0"},
+		{"a state directory without a name", []string{"--state-dir="}, exitUsage, "--state-dir is empty"},
+		{"a BPF file system without a name", []string{"--bpffs", ""}, exitUsage, "--bpffs is empty"},
 		{"a trunk that XDP cannot carry", []string{"--trunk-mtu=9000"}, exitUsage, "trunk MTU: 9000"},
 		{"a state directory that is a file", []string{"--state-dir=" + file}, exitBad, file},
 	}
