@@ -31,18 +31,40 @@ func New(path string) *Dir {
 
 // Run implements source.Source. A folder that is not there yet, or not readable, is a
 // Problem and is waited for; the source is synced when it was read, and every file in it
-// that was being written was quiet, or did not become quiet in time.
+// that was being written was quiet, or did not become quiet in time. A folder on a
+// server that does not answer does not keep Run from returning.
 func (d *Dir) Run(ctx context.Context, sink source.Sink) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.follow(ctx, sink)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(2 * MaxWait):
+		d.Log.Warn("the folder does not answer and is left", "path", d.Path)
+	}
+	return nil
+}
+
+// follow looks at the folder until ctx ends.
+func (d *Dir) follow(ctx context.Context, sink source.Sink) {
 	w := watch(d.Path, d.Log)
 	defer w.close()
 	r := run{folder: newFolder(d.Path, d.Settle), sink: sink, log: d.Log}
+	r.patience.stop = ctx.Done()
 	poll := time.NewTicker(d.Poll)
 	defer poll.Stop()
 	r.pass(time.Now())
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-w.notices:
 			r.pass(time.Now())
 		case <-r.again:
@@ -82,6 +104,15 @@ func (r *run) tell() {
 	r.said = now
 }
 
+func stopped(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}
+
 func (r *run) pass(now time.Time) {
 	out := r.look(now, now)
 	r.again = nil
@@ -89,6 +120,9 @@ func (r *run) pass(now time.Time) {
 		r.again = time.After(out.again)
 	}
 	r.tell()
+	if stopped(r.patience.stop) { // what was not waited for is no Problem
+		return
+	}
 	if out.news {
 		r.sink.Apply(out.changes, out.problems)
 	}

@@ -26,19 +26,23 @@ type folder struct {
 	settle time.Duration // how long a file must be quiet
 	most   time.Duration // and how long it is waited for at most
 	limits limits
-	seed   maphash.Seed
+
+	patience patience
+	open     func(path string, most int64) ([]byte, version, error) // read, but in tests
+	seed     maphash.Seed
 
 	files     []*file // by name
 	delivered map[objectKey]any
 	problems  []model.Problem // as delivered
 	clashing  []model.Problem // between files
+	crowded   []model.Problem // more files than can be read
 	unread    []model.Problem // why the folder itself could not be read
 }
 
 func newFolder(path string, settle time.Duration) *folder {
 	return &folder{
 		path: path, settle: settle, most: 20 * settle, limits: defaultLimits, seed: maphash.MakeSeed(),
-		delivered: map[objectKey]any{},
+		delivered: map[objectKey]any{}, patience: newPatience(), open: read,
 	}
 }
 
@@ -54,7 +58,8 @@ type outcome struct {
 // look reads what changed since the last look. now is the time of it, and noticed when
 // the first sign of a change was seen.
 func (d *folder) look(now, noticed time.Time) (out outcome) {
-	found, err := list(d.path, d.limits)
+	d.patience.tidy()
+	found, beyond, err := d.list()
 	if err != nil {
 		d.unread = []model.Problem{{
 			Kind: "File", Object: d.path, Reason: "FolderUnreadable",
@@ -62,11 +67,21 @@ func (d *folder) look(now, noticed time.Time) (out outcome) {
 		}}
 		return d.conclude(outcome{}, nil)
 	}
-	d.unread = nil
+	d.unread, d.crowded = nil, d.tooMany(beyond)
 	l := looking{folder: d, now: now, noticed: noticed, triggers: map[string]time.Time{}}
 	l.meet(found)
 	out.again, out.readable = l.again, true
 	return d.conclude(out, l.triggers)
+}
+
+func (d *folder) tooMany(beyond int) []model.Problem {
+	if beyond == 0 {
+		return nil
+	}
+	return []model.Problem{{
+		Kind: "File", Object: d.path, Reason: "TooManyFiles",
+		Message: fmt.Sprintf("%d files are not read: at most %d are, those that were there first and then in the order of their names; put several documents into one file", beyond, d.limits.files),
+	}}
 }
 
 // conclude works out what to deliver.
@@ -74,7 +89,7 @@ func (d *folder) conclude(out outcome, triggers map[string]time.Time) outcome {
 	if len(triggers) > 0 {
 		out.changes, d.clashing = d.deliver(triggers), d.clashes()
 	}
-	problems := slices.Clone(d.unread)
+	problems := slices.Concat(d.unread, d.crowded)
 	for _, f := range d.files {
 		problems = append(problems, f.problems...)
 	}

@@ -249,14 +249,19 @@ func TestLimits(t *testing.T) {
 		x.write("b.yaml", node("n2"))
 		x.want("the last one is beyond", 0, "+n1, !b.yaml Unreadable")
 	})
-	t.Run("too many files leave everything as it is", func(t *testing.T) {
+	t.Run("too many files: those that were there stay, the first others by name come in, and changes go on", func(t *testing.T) {
 		x := newTester(t)
 		x.folder.limits.files = 2
-		x.write("a.yaml", node("n1"))
-		x.want("one", 0, "+n1")
-		x.write("b.yaml", node("n2"))
 		x.write("c.yaml", node("n3"))
-		x.want("three", 0, "! FolderUnreadable")
+		x.want("one", 0, "+n3")
+		x.write("a.yaml", node("n1"))
+		x.write("b.yaml", node("n2"))
+		x.want("three", 0, "+n1, ! TooManyFiles")
+		x.write("c.yaml", labelled("n3", "new"))
+		x.want("a change of one that is read", 0, "+n3, ! TooManyFiles")
+		x.remove("c.yaml")
+		x.want("room again for one, and the other may be on its way back", 0, "+n2")
+		x.want("which it is not", x.again, "-n3")
 	})
 	t.Run("too many entries of any kind", func(t *testing.T) {
 		x := newTester(t)

@@ -35,20 +35,20 @@ type listed struct {
 	err     error // it is there, but cannot be looked at
 }
 
-// list returns the files that count, by name. Symbolic links are followed; one that
-// leads nowhere is a file that cannot be looked at.
-func list(path string, lim limits) ([]listed, error) {
-	names, err := entries(path, lim.entries)
+// list returns the files that count, by name, and how many more there are than can be
+// read. Symbolic links are followed; one that leads nowhere is a file that cannot be
+// looked at.
+func (d *folder) list() ([]listed, int, error) {
+	names, err := entries(d.path, d.limits.entries)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var out []listed
 	for _, name := range names {
 		if !counts(name) {
 			continue
 		}
-		var st unix.Stat_t
-		err := unix.Stat(filepath.Join(path, name), &st)
+		st, err := d.stat(d.full(name))
 		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			continue
 		}
@@ -57,10 +57,47 @@ func list(path string, lim limits) ([]listed, error) {
 		}
 		out = append(out, listed{name, versionOf(&st), err})
 	}
-	if len(out) > lim.files {
-		return nil, fmt.Errorf("the folder has %d files, at most %d are read; put several documents into one file", len(out), lim.files)
+	out, beyond := d.fitting(out)
+	return out, beyond, nil
+}
+
+// stat looks through links, which may lead to a place that does not answer.
+func (d *folder) stat(path string) (unix.Stat_t, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return st, err
 	}
-	return out, nil
+	a := d.patience.ask("stat "+path, func() (a answer) {
+		a.err = unix.Stat(path, &a.stat)
+		return a
+	})
+	return a.stat, a.err
+}
+
+// fitting leaves out what is beyond the limit: files that are known stay, and of the
+// others the first by name come in.
+func (d *folder) fitting(found []listed) (out []listed, beyond int) {
+	beyond = len(found) - d.limits.files
+	if beyond <= 0 {
+		return found, 0
+	}
+	room := d.limits.files
+	for i := range found {
+		if _, known := d.file(found[i].name); known {
+			room--
+		}
+	}
+	for i := range found {
+		_, known := d.file(found[i].name)
+		if !known && room > 0 {
+			known = true
+			room--
+		}
+		if known {
+			out = append(out, found[i])
+		}
+	}
+	return out, beyond
 }
 
 // entries lists the folder, sorted, and gives up on one that is beyond all measure.
@@ -108,6 +145,9 @@ func read(path string, most int64) ([]byte, version, error) {
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, version{}, errors.New("it is no regular file")
 	}
+	if kernels(fd) {
+		return nil, version{}, errors.New("it is a file of the kernel's (proc or sysfs), not a document")
+	}
 	if before.Size > most {
 		return nil, version{}, fmt.Errorf("it has %d bytes, at most %d are read; split it", before.Size, most)
 	}
@@ -125,4 +165,11 @@ func read(path string, most int64) ([]byte, version, error) {
 		return b, v, nil
 	}
 	return b, version{}, nil
+}
+
+// kernels reports whether the file is made up by the kernel when it is read: that may
+// wait for ever, or take away what others wait for.
+func kernels(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && (fs.Type == unix.PROC_SUPER_MAGIC || fs.Type == unix.SYSFS_MAGIC)
 }

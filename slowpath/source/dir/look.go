@@ -86,11 +86,16 @@ func (l *looking) read(f *file) {
 		l.unreadable(f, fmt.Errorf("all files together exceed %d bytes; make the folder smaller", l.limits.total))
 		return
 	}
-	b, v, err := read(l.full(f.name), l.limits.fileSize)
-	if err != nil {
-		l.unreadable(f, err)
+	path, most := l.full(f.name), l.limits.fileSize
+	a := l.patience.ask("read "+path, func() (a answer) {
+		a.content, a.version, a.err = l.open(path, most)
+		return a
+	})
+	if a.err != nil {
+		l.unreadable(f, a.err)
 		return
 	}
+	b, v := a.content, a.version
 	if v == (version{}) {
 		l.comeBack(l.settle)
 	}
