@@ -25,7 +25,7 @@ func (r *report) add(field, reason, format string, args ...any) {
 		return
 	}
 	r.problems = append(r.problems, model.Problem{
-		Kind: r.kind, Object: r.object, Field: field, Reason: reason, Message: fmt.Sprintf(format, args...),
+		Kind: r.kind, Object: r.object, Field: field, Reason: reason, Message: fmt.Sprintf(format, model.Excerpts(args)...),
 	})
 }
 

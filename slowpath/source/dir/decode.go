@@ -73,8 +73,8 @@ func (r *reader) wrong(field, reason, format string, args ...any) {
 
 func (r *reader) note(field, reason, format string, args ...any) {
 	r.problems = append(r.problems, model.Problem{
-		Kind: "File", Object: documentName(r.file, r.doc.number), Field: field, Reason: reason,
-		Message: r.about.String() + " " + r.doc.place(field) + ": " + fmt.Sprintf(format, args...),
+		Kind: "File", Object: documentName(r.file, r.doc.number), Field: model.Excerpt(field), Reason: reason,
+		Message: r.about.String() + " " + r.doc.place(field) + ": " + fmt.Sprintf(format, model.Excerpts(args)...),
 	})
 }
 

@@ -92,7 +92,11 @@ func bomb() string {
 func TestMessages(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"lines are those of the file", nodeText + "---\na: 1\nb: [\nc: 2\n", "line 7"},
-		{"a type is named as people call it", strings.ReplaceAll(serviceText, "port: 80", "port: http"), "a string where a number is wanted"},
+		{"a type is named as people call it", strings.ReplaceAll(serviceText, "port: 80", "port: http"), "a string where a whole number up to 2147483647 is wanted"},
+		{"a number that is none of those wanted is shown", strings.ReplaceAll(serviceText, "port: 80", "port: 3.5"), "the number 3.5 where a whole number up to"},
+		{"a list where a text is wanted", strings.ReplaceAll(serviceText, "  clusterIP: ", "  type: [a]\n  clusterIP: "), "a list where a string is wanted"},
+		{"a name without end is cut", strings.ReplaceAll(serviceText, "name: web", "name: "+strings.Repeat("w", 100_000)), "… (100000 bytes)\" is no name"},
+		{"a kind without end is cut", "apiVersion: v1\nkind: " + strings.Repeat("K", 100_000), "… (100000 bytes)\" is not read"},
 		{"the version that is read is said", strings.ReplaceAll(sliceText, "k8s.io/v1", "k8s.io/v1beta1"), "write apiVersion: discovery.k8s.io/v1"},
 		{"the document is found by its line", nodeText + "---\n" + "kind: Pod\n", "document line 5: "},
 		{"a document that names nothing is found by where it begins", nodeText + "---\n" + "spec: {}\n", "document from line 4 on: "},

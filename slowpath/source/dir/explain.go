@@ -21,7 +21,7 @@ type fault struct {
 func faults(err error) (out []fault) {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return []fault{{wrongType.Field, fmt.Sprintf("a %s where %s is wanted", wrongType.Value, goType(wrongType.Type.String()))}}
+		return []fault{{wrongType.Field, fmt.Sprintf("%s where %s is wanted", given(wrongType.Value), goType(wrongType.Type.String()))}}
 	}
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
@@ -38,11 +38,28 @@ func faults(err error) (out []fault) {
 	return out
 }
 
+// given is what was found, as people who write YAML call it.
+func given(value string) string {
+	switch kind, number, _ := strings.Cut(value, " "); {
+	case number != "":
+		return "the " + kind + " " + number
+	case kind == "array":
+		return "a list"
+	case kind == "object":
+		return "an object"
+	case kind == "bool":
+		return "true or false"
+	}
+	return "a " + value
+}
+
 // goType is a type as people who write YAML call it.
 func goType(t string) string {
 	switch {
+	case t == "int32":
+		return "a whole number up to 2147483647"
 	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
-		return "a number"
+		return "a whole number"
 	case t == "bool":
 		return "true or false"
 	case strings.HasPrefix(t, "[]"):
