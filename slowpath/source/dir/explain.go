@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ type fault struct {
 func faults(err error) (out []fault) {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return []fault{{wrongType.Field, fmt.Sprintf("%s where %s is wanted", given(wrongType.Value), goType(wrongType.Type.String()))}}
+		return []fault{{wrongType.Field, fmt.Sprintf("%s where %s is wanted", given(wrongType.Value), goType(wrongType.Type))}}
 	}
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
@@ -54,20 +55,22 @@ func given(value string) string {
 }
 
 // goType is a type as people who write YAML call it.
-func goType(t string) string {
-	switch {
-	case t == "int32":
+func goType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int32:
 		return "a whole number up to 2147483647"
-	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
+	case reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
 		return "a whole number"
-	case t == "bool":
+	case reflect.Bool:
 		return "true or false"
-	case strings.HasPrefix(t, "[]"):
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
 		return "a list"
-	case strings.HasPrefix(t, "map["), strings.Contains(t, "."):
+	case reflect.Map, reflect.Struct:
 		return "an object"
 	}
-	return "a " + t
+	return "a " + t.String()
 }
 
 var lineNumber = regexp.MustCompile(`line (\d+)`)
