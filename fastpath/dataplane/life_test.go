@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -374,5 +375,41 @@ func TestTheLaneIsSwitchedUnderConnections(t *testing.T) {
 		}
 		lane(0)
 	}
+	f.stop()
+}
+
+// TestFilesSpoiltInPlace: who overwrites or cuts a file of the state directory while the
+// fast path runs costs it nothing but that file.
+func TestFilesSpoiltInPlace(t *testing.T) {
+	n, f := newNetwork(t), newFastpath(t, 1)
+	n.serveEcho()
+	f.publish(n.contents(1))
+	f.start()
+	f.uses(1)
+	vip := netip.AddrPortFrom(vips[0], toWeb)
+	n.converse(n.client, "tcp", vip)
+	replies := f.settled().Reasons[reason.Reply].Packets
+
+	// Not renamed over: the very file that was opened.
+	snapshot := f.config.path(snapshotFile)
+	st, err := os.Stat(snapshot)
+	n.must(err)
+	n.must(os.WriteFile(snapshot, bytes.Repeat([]byte{0xff}, int(st.Size())), 0o600))
+	n.converse(n.client, "tcp", vip)
+	f.says("the last good one stays in use")
+	n.must(os.Truncate(snapshot, 0))
+	n.converse(n.client, "tcp", vip)
+
+	n.must(os.Truncate(f.config.path(counterFile), 0))
+	n.converse(n.client, "tcp", vip)
+	f.eventually("the counter file is whole again, with nothing lost", func() bool {
+		r, err := counter.Open(f.config.path(counterFile))
+		if err != nil {
+			return false
+		}
+		defer r.Close()
+		c := r.Totals()
+		return c.Gauges[counter.Generation] == 1 && c.Reasons[reason.Reply].Packets > replies
+	})
 	f.stop()
 }
