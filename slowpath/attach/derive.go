@@ -10,6 +10,10 @@ import (
 	"lace-cni.io/lace/slowpath/netdev"
 )
 
+// proxyDevice is where kube-proxy in its IPVS mode puts the addresses of all Services,
+// and leaves them when it is gone. They are not the node's own: a Service may have them.
+const proxyDevice = "kube-ipvs0"
+
 // derivation is the work on one view. It is thrown away with its result.
 type derivation struct {
 	netdev.View
@@ -32,6 +36,9 @@ func derive(v netdev.View, s *ids, ranges []netip.Prefix) (model.Attachments, []
 		}
 	}
 	for _, a := range v.Addresses {
+		if d.links[a.Device].Name == proxyDevice {
+			continue
+		}
 		d.own[a.Prefix.Addr()] = true
 	}
 	d.uplinks = d.findUplinks()

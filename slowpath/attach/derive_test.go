@@ -2,6 +2,7 @@ package attach
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -345,5 +346,19 @@ func TestNodeAddress(t *testing.T) {
 				t.Errorf("got %s and %s, want %s and %s", got.Node4, got.Node6, c.want4, c.want6)
 			}
 		})
+	}
+}
+
+// TestAddressesThatKubeProxyLeaves are those of Services, not of the node.
+func TestAddressesThatKubeProxyLeaves(t *testing.T) {
+	w := newWorld(t)
+	w.trunk(1500)
+	w.link(netdev.Link{Name: "kube-ipvs0", Kind: "dummy"})
+	w.address("kube-ipvs0", "10.96.0.10/32")
+	w.link(netdev.Link{Name: "nodelocaldns", Kind: "dummy"})
+	w.address("nodelocaldns", "169.254.20.10/32")
+	got, _ := w.derive(newIDs(nil))
+	if want := "host lace0 169.254.20.10 172.30.0.11 fd30::11\n"; !strings.Contains(show(got), want) {
+		t.Errorf("got\n%s\nwant the line %s", show(got), want)
 	}
 }
