@@ -65,12 +65,13 @@ func (d *Datagrams) Close() error {
 	return nil
 }
 
-// burst sends n datagrams, rounded up to whole calls.
+// burst sends n datagrams, rounded up to whole calls. It never waits: where packets hang
+// on the way, a full send buffer would hold it for ever.
 func (d *Datagrams) burst(n int) error {
 	for ; n > 0; n -= burstDatagrams {
 		fd := d.sockets[d.next%len(d.sockets)]
 		d.next++
-		sent, _, e := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&d.headers[0])), burstDatagrams, 0, 0, 0)
+		sent, _, e := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&d.headers[0])), burstDatagrams, unix.MSG_DONTWAIT, 0, 0)
 		if e == unix.EINTR || e == unix.ECONNREFUSED || e == unix.EAGAIN || e == unix.ENOBUFS {
 			continue
 		}
