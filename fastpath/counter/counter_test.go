@@ -343,3 +343,15 @@ func BenchmarkCount(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkWrite(b *testing.B) {
+	f, err := Create(filepath.Join(b.TempDir(), "counters"), 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w := f.Worker(0)
+	for i := 0; b.Loop(); i++ {
+		w.Write(int64(i))
+	}
+}

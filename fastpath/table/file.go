@@ -10,7 +10,8 @@ import (
 
 // Open copies the snapshot file at path into memory of its own and checks the copy. The
 // snapshot stays what it was whatever becomes of the file: nobody can change what was
-// checked. Reading costs about 0.3 ms for each MB.
+// checked. The copy is some 2 ms of the 9 ms that opening the tables of 10,000 Services takes
+// (BenchmarkOpen).
 // Errors name the path; they are fs.ErrNotExist, ErrDamaged, ErrLayout or what the
 // system says.
 func Open(path string) (*Snapshot, error) {
