@@ -47,8 +47,8 @@ func (b *Block) Event(e Event) uint64 { return b.events[e] }
 // Publish notes that the worker was alive at now, in nanoseconds of the monotonic clock
 // (CLOCK_MONOTONIC, the same for every process of the node), and shows the counts in the
 // file if the last time is 20 ms ago. It costs a comparison, or one system call of some
-// 0.4 us on a file system in memory (BenchmarkWrite). A worker that calls it at every batch and before it rests shows all counts within
-// 20 ms and the length of a rest.
+// 0.4 us on a file system in memory (BenchmarkWrite). A worker that calls it at every
+// batch and before it rests shows all counts within 20 ms and the length of a rest.
 func (b *Block) Publish(now int64) {
 	if b.written != 0 && now-b.written < writeEvery && now >= b.written {
 		return
