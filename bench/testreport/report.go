@@ -23,6 +23,7 @@ type key struct{ pkg, test string }
 // Report collects events and counts.
 type Report struct {
 	passed, failed, skipped int
+	complete                bool // the run is meant to be complete: a skip fails it
 
 	output  map[key][]string
 	counts  map[string]*[3]int // per package: passed, failed, skipped
@@ -153,8 +154,11 @@ func skipCause(out []string) string {
 	return "no cause given"
 }
 
-// Failed reports whether anything failed, or nothing ran at all.
-func (r *Report) Failed() bool { return r.failed > 0 || r.passed == 0 }
+// Failed reports whether anything failed, nothing ran at all, or a run that is meant to
+// be complete left something out.
+func (r *Report) Failed() bool {
+	return r.failed > 0 || r.passed == 0 || r.complete && r.skipped > 0
+}
 
 // Close prints failures, skips by cause and the counts.
 func (r *Report) Close(w io.Writer) {
@@ -171,6 +175,9 @@ func (r *Report) Close(w io.Writer) {
 	sort.Strings(causes)
 	for _, c := range causes {
 		fmt.Fprintf(w, "\n skipped %d: %s\n", r.causes[c], c)
+	}
+	if r.complete && r.skipped > 0 {
+		fmt.Fprintf(w, "\n LACE_REQUIRE_PRIVILEGED=1 forbids the skips above\n")
 	}
 	fmt.Fprintf(w, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 }

@@ -92,6 +92,25 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// What a complete run skips fails it, whatever the cause.
+func TestCompleteRunForbidsSkips(t *testing.T) {
+	const events = `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"skip","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Elapsed":0.1}`
+	for _, complete := range []bool{false, true} {
+		r := newReport()
+		r.complete = complete
+		if err := r.Read(strings.NewReader(events), &bytes.Buffer{}); err != nil {
+			t.Fatal(err)
+		}
+		if r.Failed() != complete {
+			t.Errorf("complete %v: failed = %v", complete, r.Failed())
+		}
+	}
+}
+
 func TestFuzzNames(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a_test.go", "package a\n\nfunc FuzzOne(f *testing.F) {}\n\nfunc TestTwo(t *testing.T) {}\n")
