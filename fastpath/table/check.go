@@ -50,7 +50,10 @@ func (s *Snapshot) checkReferences() error {
 			return fmt.Errorf("%v: port %d is not among the ports", r, r.Port)
 		}
 	}
-	return s.checkSets()
+	if err := s.checkSets(); err != nil {
+		return err
+	}
+	return s.checkSources()
 }
 
 // checkSets proves that every set lies in the list of backend ids and holds only
@@ -68,6 +71,9 @@ func (s *Snapshot) checkSets() error {
 		}
 		if err := s.checkSet(f, &f.Outside, alike); err != nil {
 			return fmt.Errorf("%v: set outside: %w", f, err)
+		}
+		if err := s.checkRun(f, f.Keep, alike); err != nil {
+			return fmt.Errorf("%v: backends that keep flows: %w", f, err)
 		}
 	}
 	return nil
@@ -93,12 +99,16 @@ func (s *Snapshot) alikeUntil() ([]uint32, error) {
 }
 
 func (s *Snapshot) checkSet(f *Frontend, set *Set, alike []uint32) error {
+	if set.Empty > Drop {
+		return fmt.Errorf("what to do when empty is %d, want 0 (refuse) or 1 (drop)", set.Empty)
+	}
+	return s.checkRun(f, Run{set.First, set.Count}, alike)
+}
+
+func (s *Snapshot) checkRun(f *Frontend, set Run, alike []uint32) error {
 	end := uint64(set.First) + uint64(set.Count)
 	if end > uint64(len(s.backendIDs)) {
 		return fmt.Errorf("%d backends from position %d on run past the list of %d", set.Count, set.First, len(s.backendIDs))
-	}
-	if set.Empty > Drop {
-		return fmt.Errorf("what to do when empty is %d, want 0 (refuse) or 1 (drop)", set.Empty)
 	}
 	if set.Count == 0 {
 		return nil
@@ -134,7 +144,19 @@ func (p *Port) check() error {
 	return p.checkDevice()
 }
 
-func (f *Frontend) check() error { return checkService(f.ID, f.Network, f.Protocol, f.Port) }
+func (f *Frontend) check() error {
+	switch {
+	case f.Flags&^allFlags != 0:
+		return fmt.Errorf("flags are %#x, of which %#x is not known", f.Flags, f.Flags&^allFlags)
+	case f.Flags&Restricted == 0 && f.Sources.Count > 0:
+		return fmt.Errorf("%d source ranges for a frontend that is not restricted", f.Sources.Count)
+	case f.Affinity > MaxAffinity:
+		return fmt.Errorf("affinity is %d s, want at most %d", f.Affinity, MaxAffinity)
+	case f.Affinity > 0 && f.Session == 0:
+		return fmt.Errorf("affinity of %d s without a session", f.Affinity)
+	}
+	return checkService(f.ID, f.Network, f.Protocol, f.Port)
+}
 
 func (b *Backend) check() error {
 	if b.Serving > 1 {

@@ -9,6 +9,7 @@ type Contents struct {
 	Ports      []Port     // unique by ID
 	Frontends  []Frontend // unique by ID and by network, address, protocol and port
 	BackendIDs []uint32   // the sets of the frontends are runs of it and may share them
+	Ranges     []Range    // the sources of restricted frontends are runs of it and may share them
 	Backends   []Backend  // unique by ID
 	Addresses  []Address  // unique by network and address
 	Routes     []Route    // unique by network and prefix

@@ -8,7 +8,7 @@
 // beside them lie ready-made indexes, so that Open builds nothing.
 //
 //	header    magic, layout, CRC32C, size, generation, time, hash keys, sections, settings
-//	records   ports, frontends, backend ids, backends, addresses, routes
+//	records   ports, frontends, backend ids, ranges, backends, addresses, routes
 //	indexes   port by id (direct); frontend by key and by id, VIP, backend by id and
 //	          address (open-addressed, linear probing, at most half full); routes as
 //	          disjoint spans of the address space (binary search)

@@ -46,6 +46,7 @@ func lay(dst []byte, c *Contents) (*Snapshot, []byte, error) {
 	copy(s.ports, c.Ports)
 	copy(s.frontends, c.Frontends)
 	copy(s.backendIDs, c.BackendIDs)
+	copy(s.ranges, c.Ranges)
 	copy(s.backends, c.Backends)
 	copy(s.addresses, c.Addresses)
 	copy(s.routes, c.Routes)
@@ -55,7 +56,7 @@ func lay(dst []byte, c *Contents) (*Snapshot, []byte, error) {
 
 // count says how many records each section gets.
 func count(c *Contents, spans int) (n counts, err error) {
-	for _, l := range []int{len(c.Ports), len(c.Frontends), len(c.BackendIDs), len(c.Backends), len(c.Addresses), len(c.Routes)} {
+	for _, l := range []int{len(c.Ports), len(c.Frontends), len(c.BackendIDs), len(c.Ranges), len(c.Backends), len(c.Addresses), len(c.Routes)} {
 		if l > MaxSize {
 			return n, fmt.Errorf("%d records of one kind exceed the limit of %d bytes a file", l, MaxSize)
 		}
@@ -68,6 +69,7 @@ func count(c *Contents, spans int) (n counts, err error) {
 		sectionFrontendIDs:   slotsFor(len(c.Frontends)),
 		sectionVIPs:          slotsFor(len(c.Frontends)),
 		sectionBackendIDs:    uint32(len(c.BackendIDs)),
+		sectionRanges:        uint32(len(c.Ranges)),
 		sectionBackends:      uint32(len(c.Backends)),
 		sectionBackendIndex:  slotsFor(len(c.Backends)),
 		sectionAddresses:     uint32(len(c.Addresses)),
@@ -146,7 +148,9 @@ func (s *Snapshot) buildFrontendIndexes() error {
 		if j := s.frontendIDs.add(k.id(f.ID), i, sameID); j != i {
 			return fmt.Errorf("%v: id is also that of %v", f, &s.frontends[j])
 		}
-		s.vips.add(k.addr(f.Network, &f.Addr, 0), i, sameVIP)
+		if f.Flags&Narrow == 0 {
+			s.vips.add(k.addr(f.Network, &f.Addr, 0), i, sameVIP)
+		}
 	}
 	return nil
 }

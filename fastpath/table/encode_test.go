@@ -45,6 +45,18 @@ func TestEncodeRefuses(t *testing.T) {
 		{"a set with a backend of another protocol", func(c *table.Contents) { c.Backends[1].Protocol = packet.ProtocolUDP }, "backend 10.244.2.3:8080/UDP in network 0 (id 22) has another family or protocol"},
 		{"a set with a backend that is not there", func(c *table.Contents) { c.BackendIDs[1] = 99 }, "backend id 99 at position 1"},
 
+		{"a flag that nobody knows", func(c *table.Contents) { c.Frontends[0].Flags = 4 }, "(id 11): flags are 0x4, of which 0x4"},
+		{"affinity beyond a day", func(c *table.Contents) { c.Frontends[4].Affinity = 86401 }, "(id 15): affinity is 86401 s"},
+		{"affinity of no session", func(c *table.Contents) { c.Frontends[4].Session = 0 }, "(id 15): affinity of 10800 s without a session"},
+		{"a keep set past the list", func(c *table.Contents) { c.Frontends[4].Keep.Count = 4 }, "(id 15): backends that keep flows: 4 backends from position 0 on run past"},
+		{"a keep set with a backend of the other family", func(c *table.Contents) { c.Frontends[4].Keep.Count = 3 }, "(id 23) has another family or protocol"},
+		{"sources of a frontend that is not restricted", func(c *table.Contents) { c.Frontends[5].Flags = 0 }, "(id 16): 2 source ranges for a frontend that is not restricted"},
+		{"sources past the list", func(c *table.Contents) { c.Frontends[5].Sources.Count = 3 }, "(id 16): 3 source ranges from position 1 on run past the list of 3"},
+		{"sources of the other family", func(c *table.Contents) { c.Frontends[5].Sources = table.Run{First: 0, Count: 1} }, "(id 16): its source ranges are of another family"},
+		{"sources of two families", func(c *table.Contents) { c.Frontends[6].Sources.Count = 2 }, "(id 17): source range at position 1 does not come behind"},
+		{"sources out of order", func(c *table.Contents) { c.Ranges[1], c.Ranges[2] = c.Ranges[2], c.Ranges[1] }, "(id 16): source range at position 2 does not come behind"},
+		{"a source range backwards", func(c *table.Contents) { r := &c.Ranges[1]; r.First, r.Last = r.Last, r.First }, "source range at position 1, 10.244.255.255 to 10.244.0.0, is none"},
+
 		{"backend id 0", func(c *table.Contents) { c.Backends[0].ID = 0 }, "backend 10.244.1.3:8080/TCP in network 0 (id 0): id is 0"},
 		{"backend that half serves", func(c *table.Contents) { c.Backends[0].Serving = 2 }, "serving is 2"},
 		{"two backends with one id", func(c *table.Contents) { c.Backends[1].ID = 21 }, "backend 10.244.2.3:8080/TCP in network 0 (id 21): id is also that of"},

@@ -47,6 +47,7 @@ const (
 	SectionFrontendIDs   = sectionFrontendIDs
 	SectionVIPs          = sectionVIPs
 	SectionBackendIDs    = sectionBackendIDs
+	SectionRanges        = sectionRanges
 	SectionBackends      = sectionBackends
 	SectionBackendIndex  = sectionBackendIndex
 	SectionAddresses     = sectionAddresses

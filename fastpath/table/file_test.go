@@ -116,7 +116,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty", func(p string) error { return os.WriteFile(p, nil, 0o600) }, table.ErrDamaged, "remove the file, the agent writes a new one"},
 		{"cut", func(p string) error { return os.WriteFile(p, good[:len(good)/2], 0o600) }, table.ErrDamaged, "its header says"},
 		{"foreign", func(p string) error { return os.WriteFile(p, make([]byte, 4096), 0o600) }, table.ErrDamaged, "does not begin with"},
-		{"later-layout", func(p string) error { return os.WriteFile(p, later, 0o600) }, table.ErrLayout, "layout 2, this program takes 1"},
+		{"later-layout", func(p string) error { return os.WriteFile(p, later, 0o600) }, table.ErrLayout, "layout 3, this program takes 2"},
 		{"directory", func(p string) error { return os.Mkdir(p, 0o700) }, table.ErrDamaged, "not a regular file"},
 		{"pipe", func(p string) error { return unix.Mkfifo(p, 0o600) }, table.ErrDamaged, "not a regular file"},
 		{"huge", func(p string) error {

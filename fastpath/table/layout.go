@@ -5,7 +5,7 @@ import (
 )
 
 // Layout is the version of the file layout that this package writes and reads.
-const Layout = 1
+const Layout = 2
 
 // MaxSize bounds a snapshot file. 10,000 services with 10 endpoints each take 6 MB.
 const MaxSize = 1 << 30
@@ -19,8 +19,9 @@ const (
 	sectionFrontends     //
 	sectionFrontendIndex // index by network, address, protocol and port
 	sectionFrontendIDs   // index by id
-	sectionVIPs          // index by network and address, of the first frontend that has it
+	sectionVIPs          // index by network and address, of the first frontend that has it whole
 	sectionBackendIDs    //
+	sectionRanges        //
 	sectionBackends      //
 	sectionBackendIndex  // index by id
 	sectionAddresses     //

@@ -71,6 +71,7 @@ func tablesOf(b []byte, at *[sectionCount]section) tables {
 		frontendIDs:   view[uint32](b, at[sectionFrontendIDs]),
 		vips:          view[uint32](b, at[sectionVIPs]),
 		backendIDs:    view[uint32](b, at[sectionBackendIDs]),
+		ranges:        view[Range](b, at[sectionRanges]),
 		backends:      view[Backend](b, at[sectionBackends]),
 		backendIndex:  view[uint32](b, at[sectionBackendIndex]),
 		addresses:     view[Address](b, at[sectionAddresses]),
@@ -136,7 +137,8 @@ func (s *Snapshot) checkPortIndex() error {
 	return nil
 }
 
-// checkVIPs proves that each address leads to the first frontend that has it.
+// checkVIPs proves that each address leads to the first frontend that has it whole, and no
+// other.
 func (s *Snapshot) checkVIPs() error {
 	used, err := s.vips.check(len(s.frontends))
 	if err != nil {
@@ -145,8 +147,11 @@ func (s *Snapshot) checkVIPs() error {
 	first := 0
 	for i := range s.frontends {
 		f := &s.frontends[i]
+		if f.Flags&Narrow != 0 {
+			continue
+		}
 		pos := s.vip(f.Network, &f.Addr)
-		if pos < 0 || pos > i {
+		if pos < 0 || pos > i || s.frontends[pos].Flags&Narrow != 0 {
 			return fmt.Errorf("%s in network %d is not found", f.Addr, f.Network)
 		}
 		if pos == i {

@@ -28,9 +28,9 @@ func TestLoadRefuses(t *testing.T) {
 		{"a file cut inside the header", func(b []byte) []byte { return b[:100] }, table.ErrDamaged, "shorter than its header"},
 		{"a file cut short", func(b []byte) []byte { return b[:len(b)-1] }, table.ErrDamaged, "its header says"},
 		{"a file with something behind it", func(b []byte) []byte { return append(b, 0) }, table.ErrDamaged, "its header says"},
-		{"a later layout", func(b []byte) []byte { table.Put32(b, table.OffsetLayout, 2); return b }, table.ErrLayout, "layout 2, this program takes 1"},
+		{"a later layout", func(b []byte) []byte { table.Put32(b, table.OffsetLayout, 3); return b }, table.ErrLayout, "layout 3, this program takes 2"},
 		{"a wrong checksum", func(b []byte) []byte { b[table.OffsetCRC] ^= 1; return b }, table.ErrDamaged, "checksum"},
-		{"a frontend count that is not the layout's", sealed(func(b []byte) { table.SetCount(b, table.SectionFrontends, 5) }), table.ErrDamaged, "do not add up"},
+		{"a frontend count that is not the layout's", sealed(func(b []byte) { table.SetCount(b, table.SectionFrontends, 9) }), table.ErrDamaged, "do not add up"},
 		{"a count that overflows", sealed(func(b []byte) { table.SetCount(b, table.SectionBackends, 1<<32-1) }), table.ErrDamaged, "do not add up"},
 		{"a port index that names no port", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionPortIndex)+2] = 200 }), table.ErrDamaged, "port index: entry 1"},
 		{"a port index that lacks a port", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionPortIndex)+2] = 0 }), table.ErrDamaged, "port index: 3 entries for 4 ports"},
@@ -39,13 +39,15 @@ func TestLoadRefuses(t *testing.T) {
 		{"a VIP slot past the records", sealed(slot(table.SectionVIPs)), table.ErrDamaged, "VIP index: slot 0 names record"},
 		{"a backend slot past the records", sealed(slot(table.SectionBackendIndex)), table.ErrDamaged, "backend index: slot 0 names record"},
 		{"an address slot past the records", sealed(slot(table.SectionAddressIndex)), table.ErrDamaged, "address index: slot 0 names record"},
-		{"an index without empty slot, in which a probe would not end", sealed(fillSlots(table.SectionBackendIndex)), table.ErrDamaged, "backend index: 8 slots used by 3 records"},
-		{"a VIP index without empty slot", sealed(fillSlots(table.SectionVIPs)), table.ErrDamaged, "VIP index: 8 slots used by 4 records"},
-		{"a VIP index with an entry that no lookup meets", sealed(spareSlot(table.SectionVIPs, 2)), table.ErrDamaged, "VIP index: 4 slots used by 3 addresses"},
+		{"an index without empty slot, in which a probe would not end", sealed(fillSlotsOf(8, table.SectionBackendIndex)), table.ErrDamaged, "backend index: 8 slots used by 3 records"},
+		{"a VIP index without empty slot", sealed(fillSlotsOf(16, table.SectionVIPs)), table.ErrDamaged, "VIP index: 16 slots used by 7 records"},
+		{"a VIP index with an entry that no lookup meets", sealed(spareSlot(table.SectionVIPs, 2)), table.ErrDamaged, "VIP index: 6 slots used by 5 addresses"},
 		{"an index with everything gone", sealed(clearSlots(table.SectionAddressIndex)), table.ErrDamaged, "address index: 0 slots used by 5 records"},
 		{"a VIP index with everything gone", sealed(clearSlots(table.SectionVIPs)), table.ErrDamaged, "VIP index: 10.96.0.10 in network 0 is not found"},
 		{"spans that are not those of the routes", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionSpans)+15] ^= 1 }), table.ErrDamaged, "spans are not those of the routes"},
 		{"a record out of range", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionBackends)+29] = 2 }), table.ErrDamaged, "serving is 2"},
+		{"a VIP index that leads to a frontend which has its address in part only", sealed(spareSlot(table.SectionVIPs, 5)), table.ErrDamaged, "VIP index: 6 slots used by 5 addresses"},
+		{"a source range whose last address comes before its first", sealed(func(b []byte) { b[table.SectionOffset(b, table.SectionRanges)] = 0xff }), table.ErrDamaged, "source range at position 0"},
 		{"a set of a backend that is not there", sealed(func(b []byte) { table.Put32(b, table.SectionOffset(b, table.SectionBackendIDs), 77) }), table.ErrDamaged, "backend id 77 at position 0"},
 	} {
 		b := c.damage(encode(t, small()))
@@ -65,19 +67,19 @@ func sealed(damage func([]byte)) func([]byte) []byte {
 	}
 }
 
-// fillSlots lets every slot of an index of 8 name the first record.
-func fillSlots(section int) func([]byte) {
+// fillSlotsOf lets every slot of an index of n name the first record.
+func fillSlotsOf(n, section int) func([]byte) {
 	return func(b []byte) {
-		for i := range 8 {
+		for i := range n {
 			table.Put32(b, table.SectionOffset(b, section)+4*i, 1)
 		}
 	}
 }
 
-// spareSlot puts a record into an empty slot of an index of 8.
+// spareSlot puts a record into an empty slot of an index of 16.
 func spareSlot(section int, slot uint32) func([]byte) {
 	return func(b []byte) {
-		for i := range 8 {
+		for i := range 16 {
 			if at := table.SectionOffset(b, section) + 4*i; binary.LittleEndian.Uint32(b[at:]) == 0 {
 				table.Put32(b, at, slot)
 				return
@@ -153,7 +155,7 @@ var update = flag.Bool("update", false, "write the golden file anew, for a new l
 // TestLayoutIsKept loads a file that an earlier build wrote. When it fails, the layout
 // has changed: raise Layout, and write the file anew with -update under its new name.
 func TestLayoutIsKept(t *testing.T) {
-	const golden = "testdata/layout1.snapshot"
+	const golden = "testdata/layout2.snapshot"
 	if *update {
 		if err := os.WriteFile(golden, encode(t, small()), 0o644); err != nil {
 			t.Fatal(err)

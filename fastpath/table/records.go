@@ -41,11 +41,37 @@ type Frontend struct {
 	Protocol   uint8
 	Flags      FrontendFlags
 	_          [2]byte
-	Inside     Set // for clients inside the cluster: pods and nodes
-	Outside    Set // for everybody else
+	Inside     Set    // for clients inside the cluster: pods and nodes
+	Outside    Set    // for everybody else
+	Session    uint64 // the Service port and family whose clients are remembered; frontends share it
+	Keep       Run    // in the list of backend ids: those that may keep flows of this frontend
+	Sources    Run    // in the list of ranges: who may call it, when it is Restricted
+	Affinity   uint32 // seconds for which a client is remembered after its last new flow; 0: it is not
+	_          [4]byte
 }
 
+// FrontendFlags says how much of its address a frontend takes, and from whom.
 type FrontendFlags uint8
+
+const (
+	// Narrow: of its address only this protocol and port is Lace's; the rest is the node's
+	// own business.
+	Narrow FrontendFlags = 1 << iota
+	// Restricted: only clients in Sources may call it.
+	Restricted
+
+	allFlags = Narrow | Restricted
+)
+
+// MaxAffinity is the longest time for which a client is remembered, in seconds.
+const MaxAffinity = 86400
+
+// Run is a stretch of a list of the snapshot.
+type Run struct{ First, Count uint32 }
+
+// Range is a stretch of addresses of one family, both ends included. The ranges of a
+// frontend are sorted and apart from each other.
+type Range struct{ First, Last packet.Addr }
 
 // Empty says what becomes of a packet when its set has no backend.
 type Empty uint8

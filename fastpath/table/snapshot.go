@@ -24,6 +24,7 @@ type tables struct {
 	frontendIDs   index
 	vips          index
 	backendIDs    []uint32
+	ranges        []Range
 	backends      []Backend
 	backendIndex  index
 	addresses     []Address
@@ -50,6 +51,7 @@ func (s *Snapshot) Contents() Contents {
 		Ports:      s.ports,
 		Frontends:  s.frontends,
 		BackendIDs: s.backendIDs,
+		Ranges:     s.ranges,
 		Backends:   s.backends,
 		Addresses:  s.addresses,
 		Routes:     s.routes,
@@ -97,10 +99,11 @@ func (s *Snapshot) FrontendByID(id uint32) *Frontend {
 // Frontends lists all frontends.
 func (s *Snapshot) Frontends() []Frontend { return s.frontends }
 
-// IsVIP reports whether any frontend has the address.
+// IsVIP reports whether any frontend has the address whole, so that every port of it is
+// Lace's.
 func (s *Snapshot) IsVIP(net packet.NetworkID, addr *packet.Addr) bool { return s.vip(net, addr) >= 0 }
 
-// vip is the position of the first frontend that has the address, or -1.
+// vip is the position of the first frontend that has the address whole, or -1.
 func (s *Snapshot) vip(net packet.NetworkID, addr *packet.Addr) int {
 	x := s.vips
 	for i := x.start(s.header.Keys.addr(net, addr, 0)); x[i] != 0; i = x.next(i) {
@@ -112,12 +115,13 @@ func (s *Snapshot) vip(net packet.NetworkID, addr *packet.Addr) int {
 	return -1
 }
 
-// VIPs yields every address of a frontend once, in the order of the first frontends
-// that have them, until yield returns false. It can be ranged over.
+// VIPs yields every address that a frontend has whole once, in the order of the first
+// frontends that have them, until yield returns false. It can be ranged over. What is Lace's
+// besides are the Narrow frontends.
 func (s *Snapshot) VIPs(yield func(packet.NetworkID, packet.Addr) bool) {
 	for i := range s.frontends {
 		f := &s.frontends[i]
-		if s.vip(f.Network, &f.Addr) == i && !yield(f.Network, f.Addr) {
+		if f.Flags&Narrow == 0 && s.vip(f.Network, &f.Addr) == i && !yield(f.Network, f.Addr) {
 			return
 		}
 	}
@@ -126,13 +130,11 @@ func (s *Snapshot) VIPs(yield func(packet.NetworkID, packet.Addr) bool) {
 // Set is the list of backend ids of one of this snapshot's frontends; each of them is
 // known to Backend. A set that does not fit the list, which only another snapshot's can
 // be, is nil.
-func (s *Snapshot) Set(set Set) []uint32 {
-	end := uint64(set.First) + uint64(set.Count)
-	if end > uint64(len(s.backendIDs)) {
-		return nil
-	}
-	return s.backendIDs[set.First:end:end]
-}
+func (s *Snapshot) Set(set Set) []uint32 { return part(s.backendIDs, Run{set.First, set.Count}) }
+
+// Keep is the list of backends that may keep flows of one of this snapshot's frontends,
+// whether they are offered to new ones or not.
+func (s *Snapshot) Keep(f *Frontend) []uint32 { return part(s.backendIDs, f.Keep) }
 
 // Backend finds a backend by its stable id, nil when there is none.
 func (s *Snapshot) Backend(id uint32) *Backend {

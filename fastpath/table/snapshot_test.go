@@ -52,6 +52,8 @@ func TestFrontendLookup(t *testing.T) {
 		{"an unknown address is unknown", 0, "10.96.0.11", packet.ProtocolTCP, 80, 0},
 		{"IPv6 is found", 0, "fd00:10:96::10", packet.ProtocolTCP, 80, 13},
 		{"the same address in another network is another frontend", 5, "10.96.0.10", packet.ProtocolTCP, 80, 14},
+		{"a port of a node's address is found", 0, "172.30.0.11", packet.ProtocolTCP, 30080, 15},
+		{"another port of it is not", 0, "172.30.0.11", packet.ProtocolTCP, 22, 0},
 		{"a network without the address has none", 6, "10.96.0.10", packet.ProtocolTCP, 80, 0},
 	} {
 		a := addr(c.addr)
@@ -75,7 +77,7 @@ func TestVIPs(t *testing.T) {
 	for net, a := range s.VIPs {
 		got = append(got, vip{net, a.String()})
 	}
-	want := []vip{{0, "10.96.0.10"}, {0, "fd00:10:96::10"}, {5, "10.96.0.10"}}
+	want := []vip{{0, "10.96.0.10"}, {0, "fd00:10:96::10"}, {5, "10.96.0.10"}, {0, "198.51.100.1"}, {0, "fd00:198::1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("each address once (-want +got):\n%s", diff)
 	}
@@ -88,7 +90,7 @@ func TestVIPs(t *testing.T) {
 		want bool
 	}{
 		{0, "10.96.0.10", true}, {5, "10.96.0.10", true}, {6, "10.96.0.10", false},
-		{5, "fd00:10:96::10", false}, {0, "10.244.1.3", false},
+		{5, "fd00:10:96::10", false}, {0, "10.244.1.3", false}, {0, "172.30.0.11", false}, // narrow
 	} {
 		if a := addr(c.addr); s.IsVIP(c.net, &a) != c.want {
 			t.Errorf("IsVIP(%d, %s) = %v", c.net, c.addr, !c.want)

@@ -17,6 +17,7 @@ var recordSizes = [sectionCount]uint64{
 	sectionFrontendIDs:   uint64(unsafe.Sizeof(uint32(0))),
 	sectionVIPs:          uint64(unsafe.Sizeof(uint32(0))),
 	sectionBackendIDs:    uint64(unsafe.Sizeof(uint32(0))),
+	sectionRanges:        uint64(unsafe.Sizeof(Range{})),
 	sectionBackends:      uint64(unsafe.Sizeof(Backend{})),
 	sectionBackendIndex:  uint64(unsafe.Sizeof(uint32(0))),
 	sectionAddresses:     uint64(unsafe.Sizeof(Address{})),

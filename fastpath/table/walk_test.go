@@ -41,13 +41,18 @@ func walkFrontends(s *table.Snapshot) error {
 	vips := map[string]bool{}
 	for i := range s.Frontends() {
 		f := &s.Frontends()[i]
-		if s.Frontend(f.Network, &f.Addr, f.Protocol, f.Port) != f || s.FrontendByID(f.ID) != f || !s.IsVIP(f.Network, &f.Addr) {
+		if s.Frontend(f.Network, &f.Addr, f.Protocol, f.Port) != f || s.FrontendByID(f.ID) != f || f.Flags&table.Narrow == 0 && !s.IsVIP(f.Network, &f.Addr) {
 			return fmt.Errorf("%v is not found", f)
 		}
 		s.Frontend(f.Network+1, &f.Addr, f.Protocol, f.Port+1)
 		s.FrontendByID(f.ID + 1)
-		vips[fmt.Sprint(f.Network, f.Addr)] = true
-		for _, set := range []table.Set{f.Inside, f.Outside} {
+		if f.Flags&table.Narrow == 0 {
+			vips[fmt.Sprint(f.Network, f.Addr)] = true
+		}
+		if err := walkSources(s, f); err != nil {
+			return err
+		}
+		for _, set := range []table.Set{f.Inside, f.Outside, {First: f.Keep.First, Count: f.Keep.Count}} {
 			if ids := s.Set(set); len(ids) != int(set.Count) {
 				return fmt.Errorf("%v: %d backends of %d", f, len(ids), set.Count)
 			}
@@ -67,6 +72,19 @@ func walkFrontends(s *table.Snapshot) error {
 	}
 	if len(vips) != 0 {
 		return fmt.Errorf("VIPs %v are not yielded", vips)
+	}
+	return nil
+}
+
+func walkSources(s *table.Snapshot, f *table.Frontend) error {
+	ranges := s.Sources(f)
+	if len(ranges) != int(f.Sources.Count) || f.Flags&table.Restricted == 0 && len(ranges) > 0 {
+		return fmt.Errorf("%v: %d ranges of %d", f, len(ranges), f.Sources.Count)
+	}
+	for _, r := range ranges {
+		if !s.Permits(f, &r.First) || !s.Permits(f, &r.Last) {
+			return fmt.Errorf("%v: does not permit the ends of %s to %s", f, r.First, r.Last)
+		}
 	}
 	return nil
 }
