@@ -260,7 +260,7 @@ func TestAnErrorOfWritingIsToldOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.file.Close()
+	f.file.Load().Close()
 	f.Worker(0).Publish(1)
 	if err := f.Failed(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Failed gives %v, want that the file is closed", err)

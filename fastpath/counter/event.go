@@ -49,20 +49,26 @@ const (
 	Restored                   // flows found in the table when the process began
 	RepairedFlows              // torn or half-written flows removed when the process began
 	TrunkDropped               // packets that found the trunk's own queue full, since the trunk was made
+	StartTook                  // from the start of the process until it was ready, nanoseconds
+	Broken                     // 0, or how many parts of the upkeep have failed and are tried again
+	firstRepair                // one gauge for each Repair, in their order
 
-	Gauges // number of gauges
+	Gauges = firstRepair + Gauge(Repairs) // number of gauges
 )
 
-var gaugeNames = [Gauges]string{
+var gaugeNames = [firstRepair]string{
 	"started", "generation", "in-use-since", "flows", "half-open", "flow-capacity",
 	"refused-snapshots", "sync-failures", "restored-flows", "repaired-flows",
-	"trunk-dropped",
+	"trunk-dropped", "start-took", "broken",
 }
 
 // String is the word used in metrics and `lace get`.
 func (g Gauge) String() string {
 	if g >= Gauges {
 		return "unknown"
+	}
+	if g >= firstRepair {
+		return "repaired-" + Repair(g-firstRepair).String()
 	}
 	return gaugeNames[g]
 }

@@ -18,7 +18,8 @@ import (
 // worker each; the gauges to whoever keeps the file. Methods of File other than Close may
 // be called from any goroutine.
 type File struct {
-	file   *os.File
+	path   string
+	file   atomic.Pointer[os.File] // workers write to it while Remake replaces it
 	words  []uint64
 	shape  shape
 	blocks []*Block
@@ -66,7 +67,7 @@ func adopt(path string, want shape) (*File, error) {
 		file.Close()
 		return nil, err
 	}
-	return &File{file: file, words: words, shape: want}, nil
+	return newFile(path, file, words, want), nil
 }
 
 // replace writes an empty file beside path and renames it over whatever is there, so
@@ -87,7 +88,13 @@ func replace(path string, want shape) (*File, error) {
 		tmp.Close()
 		return nil, err
 	}
-	return &File{file: tmp, words: words, shape: want}, nil
+	return newFile(path, tmp, words, want), nil
+}
+
+func newFile(path string, file *os.File, words []uint64, s shape) *File {
+	f := &File{path: path, words: words, shape: s}
+	f.file.Store(file)
+	return f
 }
 
 // Worker gives the block of worker i, 0 to the number given to Create less one.
@@ -118,7 +125,7 @@ func (f *File) writeHeader() {
 
 // write puts words into the file from the given word on. What fails is kept for Failed.
 func (f *File) write(words []uint64, from int) {
-	if _, err := f.file.WriteAt(asBytes(words), int64(from*wordBytes)); err != nil {
+	if _, err := f.file.Load().WriteAt(asBytes(words), int64(from*wordBytes)); err != nil {
 		failed := err // err itself must not leave the stack, for it is made every time
 		f.failed.Store(&failed)
 	}
@@ -135,12 +142,12 @@ func (f *File) Failed() error {
 
 // Close lets go of the file, which stays where it is. No block may be used afterwards.
 func (f *File) Close() error {
-	if f.file == nil {
+	file := f.file.Swap(nil)
+	if file == nil {
 		return nil
 	}
-	err := f.file.Close()
-	f.file, f.words, f.blocks = nil, nil, nil
-	return err
+	f.words, f.blocks = nil, nil
+	return file.Close()
 }
 
 // readFile opens the file at path and reads the whole of it, which must hold at least a
