@@ -19,10 +19,10 @@ type hook struct {
 	attach  ebpf.AttachType
 }
 
-// held is a link that this process keeps open, and the program in it.
+// held is a link that this process keeps open, and what it was made for.
 type held struct {
 	link.Link
-	program *ebpf.Program
+	hook
 }
 
 // holds reports whether the named link is open here and its device still there.
@@ -42,7 +42,8 @@ func (o *Objects) attached(h hook, create func() (link.Link, error)) error {
 	if o.holds(h.name, h.ifindex) {
 		return o.update(h)
 	}
-	if _, ok := o.links[h.name]; ok {
+	_, loose := o.links[h.name] // of the same device, for names bear its index
+	if loose {
 		if err := o.detach(h.name); err != nil {
 			return err
 		}
@@ -56,7 +57,10 @@ func (o *Objects) attached(h hook, create func() (link.Link, error)) error {
 			return err
 		}
 	}
-	o.links[h.name] = held{l, h.program}
+	o.links[h.name] = held{l, h}
+	if loose {
+		o.repaired.tell(PartProgram, h.name)
+	}
 	return nil
 }
 
@@ -70,7 +74,7 @@ func (o *Objects) update(h hook) error {
 	if err := l.Update(h.program); err != nil {
 		return err
 	}
-	o.links[h.name] = held{l.Link, h.program}
+	o.links[h.name] = held{l.Link, h}
 	return nil
 }
 

@@ -17,10 +17,13 @@ type Config struct {
 	BPFFS     string       // a mounted BPF file system; everything goes under <BPFFS>/lace
 	FlowSlots int          // flow table slots wanted; rounded up by conntrack.RoundSlots
 	Log       *slog.Logger // nil: slog.Default
+	Repaired  Repaired     // told of what Audit, AuditSocket and SyncPorts put right
 }
 
 // Objects are the loaded programs and the pinned maps. For one goroutine, but for Counters.
 type Objects struct {
+	repaired Repaired
+
 	pins   pins
 	log    *slog.Logger
 	bpf    bpf.LaceObjects
@@ -65,7 +68,7 @@ func Open(c Config) (*Objects, error) {
 	if err := probe(); err != nil {
 		return nil, err
 	}
-	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, links: map[string]held{}, warned: map[uint32]uint32{}}
+	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, repaired: c.Repaired, links: map[string]held{}, warned: map[uint32]uint32{}}
 	if o.log == nil {
 		o.log = slog.Default()
 	}

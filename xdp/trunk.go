@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -37,6 +39,7 @@ type TrunkConfig struct {
 	Queues   int          // one per worker, 1 to MaxQueues
 	MTU      int          // at least the largest MTU of pods and uplinks, at most MaxTrunkMTU
 	Log      *slog.Logger // nil: slog.Default
+	Repaired Repaired     // told of what Audit puts right
 }
 
 // Trunk is the veth pair over which packets go to Go and back: lace0 on the node's side,
@@ -47,7 +50,9 @@ type Trunk struct {
 	MAC          [6]byte // of lace0: destination of every frame on the trunk
 	Queues, MTU  int
 
-	ns *namespace
+	ns       *namespace
+	inside   *netlink.Handle // speaks netlink in the private namespace
+	repaired Repaired
 }
 
 // OpenTrunk takes over the trunk that an earlier process left, or makes it. A trunk with
@@ -70,16 +75,19 @@ func OpenTrunk(c TrunkConfig) (*Trunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trunk{MAC: lace0MAC, Queues: c.Queues, MTU: c.MTU, ns: ns}
+	t := &Trunk{MAC: lace0MAC, Queues: c.Queues, MTU: c.MTU, ns: ns, repaired: c.Repaired}
 	if err := t.open(made, log); err != nil {
-		return nil, errors.Join(fmt.Errorf("trunk: %w", err), ns.close())
+		return nil, errors.Join(fmt.Errorf("trunk: %w", err), t.Close())
 	}
 	return t, nil
 }
 
 func namespacePath(stateDir string) string { return filepath.Join(stateDir, "trunk.netns") }
 
-func (t *Trunk) open(made bool, log *slog.Logger) error {
+func (t *Trunk) open(made bool, log *slog.Logger) (err error) {
+	if t.inside, err = netlink.NewHandleAt(netns.NsHandle(t.ns.file.Fd()), unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("netlink in the private namespace: %w", err)
+	}
 	ours, err := t.find()
 	if err != nil {
 		return err
@@ -231,7 +239,12 @@ func (t *Trunk) Dropped() (uint64, error) {
 }
 
 // Close lets go of the trunk, which stays.
-func (t *Trunk) Close() error { return t.ns.close() }
+func (t *Trunk) Close() error {
+	if t.inside != nil {
+		t.inside.Close()
+	}
+	return t.ns.close()
+}
 
 // Remove closes the trunk and removes devices, namespace and file.
 func (t *Trunk) Remove() error {

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitDone
 	}
 	if o.cleanup {
-		err = dataplane.Cleanup(o.config(errs))
+		err = cleanup(o.config(errs), out)
 	} else {
 		err = dataplane.Run(ctx, o.config(errs))
 	}
@@ -61,4 +61,16 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitBad
 	}
 	return exitDone
+}
+
+// cleanup says what it has removed.
+func cleanup(c dataplane.Config, out io.Writer) error {
+	removed, err := dataplane.Cleanup(c)
+	for _, what := range removed {
+		fmt.Fprintln(out, "removed", what)
+	}
+	if len(removed) == 0 && err == nil {
+		fmt.Fprintln(out, "nothing of lace-fastpath was left here")
+	}
+	return err
 }

@@ -273,7 +273,7 @@ func TestASecondFastPathIsRefused(t *testing.T) {
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint("process ", f.cmd.Process.Pid)) {
 		t.Errorf("a second one gives %v, want ErrInUse and the process that holds the lock", err)
 	}
-	if err := Cleanup(c); !errors.Is(err, ErrInUse) {
+	if _, err := Cleanup(c); !errors.Is(err, ErrInUse) {
 		t.Errorf("Cleanup gives %v while a fast path runs, want ErrInUse", err)
 	}
 	f.stop()

@@ -29,11 +29,12 @@ type node struct {
 	ports    []*port.XSK
 	workers  []*worker.Worker
 	status   Status
+	repairs  *repairs
 }
 
 // open brings up everything but the sockets. What was opened is closed again on error.
-func open(c Config) (*node, error) {
-	n := &node{config: c, status: newStatus(c)}
+func open(c Config, r *repairs) (*node, error) {
+	n := &node{config: c, status: newStatus(c), repairs: r}
 	if err := n.bringUp(); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -46,13 +47,15 @@ func (n *node) bringUp() (err error) {
 	if err := mounted(c.BPFFS); err != nil {
 		return err
 	}
-	if n.objects, err = xdp.Open(xdp.Config{BPFFS: c.BPFFS, FlowSlots: c.FlowSlots, Log: c.Log}); err != nil {
+	if n.objects, err = xdp.Open(xdp.Config{BPFFS: c.BPFFS, FlowSlots: c.FlowSlots, Log: c.Log, Repaired: n.repairs.kernel}); err != nil {
 		return fmt.Errorf("kernel programs: %w", err)
 	}
 	if err := n.openFlows(); err != nil {
 		return err
 	}
-	n.trunk, err = xdp.OpenTrunk(xdp.TrunkConfig{StateDir: c.StateDir, Queues: c.Workers, MTU: c.TrunkMTU, Log: c.Log})
+	n.trunk, err = xdp.OpenTrunk(xdp.TrunkConfig{
+		StateDir: c.StateDir, Queues: c.Workers, MTU: c.TrunkMTU, Log: c.Log, Repaired: n.repairs.kernel,
+	})
 	if err != nil {
 		return fmt.Errorf("trunk: %w", err)
 	}
@@ -62,6 +65,7 @@ func (n *node) bringUp() (err error) {
 	if n.counters, err = counter.Create(c.path(counterFile), c.Workers); err != nil {
 		return err
 	}
+	n.repairs.use(n.counters)
 	n.status.XDPMode = string(n.objects.Mode())
 	n.tables.path, n.tables.kernel, n.tables.flows = c.path(snapshotFile), n.objects, n.flows
 	n.tables.counters, n.tables.log = n.counters, c.Log
@@ -160,7 +164,8 @@ func (n *node) run(ctx context.Context) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return n.tables.watch(ctx, n.measure) })
+	a := newAudit(ctx, n)
+	group.Go(func() error { return n.tables.watch(ctx, a, n.measure) })
 	return group.Wait()
 }
 
@@ -175,6 +180,18 @@ func (n *node) measure() {
 	if err := n.counters.Failed(); err != nil {
 		n.config.Log.Warn("counts cannot be shown, they go on in memory", "error", err)
 	}
+}
+
+// ready notes how long the start took: the first time that the process comes so far.
+func (n *node) ready(r *repairs) {
+	if r.startTook == 0 {
+		var err error
+		if r.startTook, err = age(); err != nil {
+			n.config.Log.Warn("how long the start took is not known", "error", err)
+		}
+	}
+	n.counters.Set(counter.StartTook, uint64(r.startTook))
+	n.status.StartSeconds = r.startTook.Seconds()
 }
 
 func (n *node) noteFlows() {
@@ -196,6 +213,7 @@ func (n *node) close() error {
 		errs = append(errs, p.Close())
 	}
 	errs = append(errs, n.tables.close())
+	n.repairs.use(nil)
 	if n.counters != nil {
 		errs = append(errs, n.counters.Close())
 	}

@@ -65,7 +65,7 @@ func newFastpath(t testing.TB, workers int) *fastpath {
 		if t.Failed() && f.log != nil {
 			t.Logf("what the fast path said last:\n%s\nwhat it counted: %s", f.log, f.counted())
 		}
-		if err := Cleanup(f.config); err != nil {
+		if _, err := Cleanup(f.config); err != nil {
 			t.Errorf("Cleanup: %v", err)
 		}
 		if err := unix.Unmount(f.config.BPFFS, unix.MNT_DETACH); err != nil {

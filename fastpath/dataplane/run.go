@@ -10,13 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/right"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/xdp"
 	"lace-cni.io/lace/xdp/xsk"
 )
 
-// rebuildAfter is how long to wait before the trunk is built again.
+// rebuildAfter is the least time between two trunks.
 const rebuildAfter = 200 * time.Millisecond
 
 // Run serves the node until ctx is done, which is no error. It returns early only when
@@ -46,26 +47,29 @@ func run(ctx context.Context, c Config) error {
 	if n := c.Workers + 1; runtime.GOMAXPROCS(0) < n {
 		runtime.GOMAXPROCS(n)
 	}
+	r := &repairs{log: c.Log}
 	for {
-		err := serve(ctx, c)
+		began := time.Now()
+		err := serve(ctx, c, r)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !errors.Is(err, xsk.ErrGone) {
+		if !errors.Is(err, xsk.ErrGone) && !errors.Is(err, xdp.ErrTrunkGone) {
 			return err
 		}
 		c.Log.Error("the trunk was taken away, building it again", "error", err)
+		r.note(counter.RepairTrunk, "a device was deleted")
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(rebuildAfter):
+		case <-time.After(rebuildAfter - time.Since(began)):
 		}
 	}
 }
 
 // serve brings everything up, serves, and takes down what does not outlive the process.
-func serve(ctx context.Context, c Config) (err error) {
-	n, err := open(c)
+func serve(ctx context.Context, c Config, r *repairs) (err error) {
+	n, err := open(c, r)
 	if err != nil {
 		return err
 	}
@@ -77,37 +81,13 @@ func serve(ctx context.Context, c Config) (err error) {
 	// goes on by what it was told before; what it leaves to Go afterwards finds a socket,
 	// and workers that know the tables.
 	n.tables.refresh(ctx)
+	n.ready(r)
 	if err := n.status.write(c.StateDir); err != nil {
 		return err
 	}
-	c.Log.Info("serving", "workers", c.Workers, "xdp", n.status.XDPMode, "sockets", n.status.SocketMode,
+	c.Log.Info("serving", "startTook", r.startTook.Round(time.Millisecond), "workers", c.Workers, "xdp", n.status.XDPMode, "sockets", n.status.SocketMode,
 		"trunkMTU", c.TrunkMTU, "flows", n.flows.Len(), "kernel", n.status.Kernel)
 	return n.run(ctx)
-}
-
-// Cleanup removes everything that Run leaves behind: pinned programs, links and maps with
-// all flows, the trunk, and the files of the fast path. The snapshot is the agent's and
-// stays. It is refused while a fast path runs.
-func Cleanup(c Config) error {
-	return right.Explain(cleanup(c), right.NetAdmin, right.SysAdmin)
-}
-
-func cleanup(c Config) error {
-	if err := c.complete(); err != nil {
-		return err
-	}
-	held, err := lock(context.Background(), &c)
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	err = errors.Join(xdp.Cleanup(c.BPFFS), xdp.RemoveTrunk(c.StateDir))
-	for _, file := range []string{counterFile, statusFile, lockFile} {
-		if e := os.Remove(c.path(file)); e != nil && !errors.Is(e, os.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
 }
 
 // newStatus says what is known once everything is up.

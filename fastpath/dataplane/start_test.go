@@ -332,7 +332,7 @@ func TestTwoFastPathsOfOneNode(t *testing.T) {
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "network namespace") {
 		t.Errorf("another state directory in the same network namespace: %v, want ErrInUse that says so", err)
 	}
-	if err := Cleanup(second); !errors.Is(err, ErrInUse) {
+	if _, err := Cleanup(second); !errors.Is(err, ErrInUse) {
 		t.Errorf("Cleanup with another state directory gives %v, want ErrInUse", err)
 	}
 	n.in(n.client, func() { err = Run(t.Context(), second) })
@@ -366,5 +366,30 @@ func TestALockIsWaitedForWhileItsHolderEnds(t *testing.T) {
 	start := time.Now()
 	if err := own(t.Context(), open()); !errors.Is(err, ErrInUse) || time.Since(start) < exitPatience {
 		t.Errorf("after %v: %v, want ErrInUse after %v", time.Since(start), err, exitPatience)
+	}
+}
+
+// TestCleanupSaysWhatItRemoved, each thing that was there, and nothing when nothing was.
+func TestCleanupSaysWhatItRemoved(t *testing.T) {
+	n, f := newNetwork(t), newFastpath(t, 1)
+	f.publish(n.contents(1))
+	f.start()
+	f.uses(1)
+	f.stop()
+	removed, err := Cleanup(f.config)
+	n.must(err)
+	if said := strings.Join(removed, "\n"); len(removed) != 3 {
+		t.Errorf("removed %q, want pins, trunk and files", said)
+	}
+	for i, word := range []string{"links of BPF programs, and ", "lace0", "counters, fastpath.json, fastpath.lock"} {
+		if i < len(removed) && !strings.Contains(removed[i], word) {
+			t.Errorf("line %d says %q, want %q in it", i+1, removed[i], word)
+		}
+	}
+	if _, err := netlink.LinkByName("lace0"); err == nil {
+		t.Error("lace0 is still there")
+	}
+	if removed, err := Cleanup(f.config); err != nil || len(removed) != 0 {
+		t.Errorf("a second time: %q, %v, want nothing", removed, err)
 	}
 }

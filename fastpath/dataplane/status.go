@@ -13,6 +13,7 @@ import (
 type Status struct {
 	PID             int       `json:"pid"`
 	Started         time.Time `json:"started"`
+	StartSeconds    float64   `json:"startSeconds"`    // from the start of the process until it was ready
 	Kernel          string    `json:"kernel"`          // release, as of uname -r
 	SnapshotLayouts []int     `json:"snapshotLayouts"` // layouts that the agent may write
 	XDPMode         string    `json:"xdpMode"`         // native or generic, on lace1

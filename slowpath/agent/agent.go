@@ -51,16 +51,18 @@ type part func(context.Context) error
 func serve(ctx context.Context, c *Config) error {
 	var seen *observer
 	var m *metrics.Metrics
+	mended := newRepairs()
 	publisher, err := publish.New(publish.Config{
 		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, Log: c.Log,
-		Latency: func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
-		Took:    func(d time.Duration) { m.PublishTook(d) },
+		Latency:  func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
+		Took:     func(d time.Duration) { m.PublishTook(d) },
+		Repaired: mended.note(repairSnapshot), Taken: c.taken,
 	})
 	if err != nil {
 		return err
 	}
 	tally := newTally(publisher, c.NodeName)
-	seen = newObserver(c, publisher, tally)
+	seen = newObserver(c, publisher, tally, mended)
 	m = metrics.New(c.Version, seen.reading)
 
 	servers, err := c.listen(seen, m)
@@ -69,6 +71,7 @@ func serve(ctx context.Context, c *Config) error {
 	}
 	follower := attach.New(attach.Config{
 		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Log: c.Log,
+		Repaired: mended.note(repairRoute),
 	})
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range append(servers,

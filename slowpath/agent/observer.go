@@ -30,6 +30,7 @@ type observer struct {
 	config    *Config
 	publisher published
 	tally     *tally
+	mended    *repairs
 	started   time.Time
 	log       *slog.Logger
 
@@ -40,8 +41,8 @@ type observer struct {
 	said        string        // last state of affairs that was logged
 }
 
-func newObserver(c *Config, p published, t *tally) *observer {
-	return &observer{config: c, publisher: p, tally: t, started: time.Now(), log: c.Log}
+func newObserver(c *Config, p published, t *tally, mended *repairs) *observer {
+	return &observer{config: c, publisher: p, tally: t, mended: mended, started: time.Now(), log: c.Log}
 }
 
 // run looks every second until ctx ends. The first second is left for starting.

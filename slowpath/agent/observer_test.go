@@ -58,7 +58,7 @@ func newScene(t *testing.T) *scene {
 		Version: "v1", Log: slog.New(slog.DiscardHandler),
 	}
 	said, passing := new(spoken), newTally(nowhere{}, "n1")
-	return &scene{t, newObserver(c, said, passing), said, passing}
+	return &scene{t, newObserver(c, said, passing, newRepairs()), said, passing}
 }
 
 // fastpath lets two workers beat, as long ago as given, using a generation.
@@ -240,6 +240,8 @@ func TestADeadFastPathIsVisible(t *testing.T) {
 		{"alive", func(s *scene) { s.published(7); s.said.state.Problems = []model.Problem{slice}; s.fastpath(7, 0) },
 			"EndpointSlice default/web NoService", "", false},
 		{"alive, nothing published", func(s *scene) { s.fastpath(0, 0) }, "", "", false},
+		{"alive, with something that it cannot put right", func(s *scene) { s.published(7); s.fastpath(7, 0).Set(counter.Broken, 1) },
+			"Node n1 FastpathImpaired", "its log names it", false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

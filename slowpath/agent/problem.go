@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/slowpath/publish"
 )
 
@@ -22,12 +23,18 @@ func (o *observer) State() *publish.State {
 	return &state
 }
 
-// problems are those of the publisher, and that the fast path is down.
+// problems are those of the publisher, and what ails the fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
-	if f.alive {
+	p := model.Problem{Kind: "Node", Object: o.config.NodeName}
+	switch {
+	case !f.alive:
+		p.Reason, p.Message = "FastpathDown", f.message
+	case f.totals.Gauges[counter.Broken] > 0:
+		p.Reason = "FastpathImpaired"
+		p.Message = "lace-fastpath cannot put right what somebody took away or changed on this node, and tries again: its log names it"
+	default:
 		return problems
 	}
-	down := model.Problem{Kind: "Node", Object: o.config.NodeName, Reason: "FastpathDown", Message: f.message}
-	return publish.Sorted(append(slices.Clone(problems), down))
+	return publish.Sorted(append(slices.Clone(problems), p))
 }

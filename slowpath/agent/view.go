@@ -45,7 +45,7 @@ func (o *observer) Status() api.Status {
 		Version: o.config.Version, Node: o.config.NodeName, Mode: "lace",
 		Ready: waiting == "", Waiting: waiting,
 		Started: o.started.UTC(), Source: o.config.SourceName, Synced: !o.tally.read().synced.IsZero(),
-		Fastpath: fastpathStatus(f),
+		Fastpath: fastpathStatus(f), Repairs: o.mended.with(f.totals),
 	}
 	s.Generation.QueuedSince, s.Generation.Programming = o.publisher.Queued(), o.lastProgramming().Seconds()
 	if f.totals != nil {
@@ -75,6 +75,7 @@ func fastpathStatus(f fastpath) api.Fastpath {
 	if f.totals == nil {
 		return s
 	}
+	s.StartSeconds = time.Duration(f.totals.Gauges[counter.StartTook]).Seconds()
 	s.Flows, s.HalfOpen, s.FlowsMax = f.totals.Gauges[counter.Flows], f.totals.Gauges[counter.HalfOpen], f.totals.Gauges[counter.FlowCapacity]
 	for _, t := range f.totals.Reasons {
 		s.Packets += t.Packets
@@ -105,6 +106,7 @@ func (o *observer) reading() metrics.Reading {
 		Go:       f.totals,
 		Kernel:   kernelCounters(o.config.BPFFS),
 	}
+	r.Repairs = o.mended.with(f.totals)
 	r.Published.Objects, r.Published.Queued = o.tally.read().objects, o.publisher.Queued()
 	r.Published.Problems = make(map[string]int)
 	for _, p := range o.problems(f) {

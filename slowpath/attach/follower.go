@@ -31,6 +31,10 @@ type Config struct {
 	Ranges []netip.Prefix // service ranges that are routed to the trunk
 	Known  []table.Port   // ports of the last snapshot, whose ids go on
 	Log    *slog.Logger
+
+	// Repaired is told of each route that was gone and is put back, by Run's goroutine; nil:
+	// nobody is.
+	Repaired func()
 }
 
 // Sink takes the attachments of the node whenever they, or the problems with them,
@@ -45,6 +49,9 @@ type Follower struct {
 	ids    *ids
 	log    *slog.Logger
 
+	repaired func()
+	placed   map[netip.Prefix]int // device to which a range is routed
+
 	reported bool
 	last     model.Attachments
 	problems []model.Problem
@@ -56,9 +63,14 @@ func New(c Config) *Follower {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Follower{
+	f := &Follower{
 		node: c.Node, stack: c.Stack, ranges: masked(c.Ranges), ids: newIDs(c.Known), log: log,
+		repaired: c.Repaired, placed: map[netip.Prefix]int{},
 	}
+	if f.repaired == nil {
+		f.repaired = func() {}
+	}
+	return f
 }
 
 func masked(in []netip.Prefix) []netip.Prefix {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/right"
@@ -27,6 +28,7 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 			if first.Device != r.Device {
 				problems = append(problems, f.shadowed(p, first))
 			}
+			f.placed[p] = r.Device
 			continue
 		}
 		if err := f.stack.ReplaceRoute(r); err != nil {
@@ -34,6 +36,7 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 			continue
 		}
 		f.log.Info("service range is routed to the trunk", "range", p, "source", r.Source)
+		f.place(v, p, r.Device)
 	}
 	for _, r := range v.Routes {
 		if w, ok := wanted[r.Destination]; r.Protocol != netdev.ProtocolLace || ok && r.Device == w.Device {
@@ -44,6 +47,19 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 		}
 	}
 	return problems
+}
+
+// place notes to which device a range is routed now. One that was routed there before, and
+// of which v knows no route of ours, had lost it to somebody else.
+func (f *Follower) place(v netdev.View, p netip.Prefix, device int) {
+	ours := func(r netdev.Route) bool {
+		return r.Destination == p && r.Device == device && r.Protocol == netdev.ProtocolLace
+	}
+	if f.placed[p] == device && !slices.ContainsFunc(v.Routes, ours) {
+		f.log.Warn("somebody else took away the route of a service range, it is put back", "range", p)
+		f.repaired()
+	}
+	f.placed[p] = device
 }
 
 func trunkOf(links []netdev.Link) netdev.Link {

@@ -184,6 +184,19 @@ func objects(r *Reading, to send)       { byKind(r.Published.Objects, to) }
 func programmed(r *Reading, to send)    { byKind(r.Published.Programmed, to) }
 func problems(r *Reading, to send)      { byKind(r.Published.Problems, to) }
 
+func repairs(r *Reading, to send) {
+	for what, n := range r.Repairs {
+		to(float64(n), what)
+	}
+}
+
+// startTook is left out of what an older fast path wrote.
+func startTook(r *Reading, to send) {
+	if r.Go != nil && r.Go.Gauges[counter.StartTook] != 0 {
+		to(float64(r.Go.Gauges[counter.StartTook]) / 1e9)
+	}
+}
+
 func byKind(m map[string]int, to send) {
 	for kind, n := range m {
 		to(float64(n), kind)

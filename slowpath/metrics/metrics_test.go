@@ -29,6 +29,7 @@ func full() Reading {
 	totals.Gauges[counter.Generation] = 9
 	totals.Gauges[counter.Flows] = 55
 	totals.Gauges[counter.FlowCapacity] = 1000
+	totals.Gauges[counter.StartTook] = 150_000_000
 	totals.Gauges[counter.Started] = 1_700_000_000_500_000_000
 	totals.Events[counter.Expired] = 4
 	totals.Events[counter.Installed] = 8
@@ -47,6 +48,7 @@ func full() Reading {
 			Objects: map[string]int{"Service": 3}, Problems: map[string]int{"Port": 1},
 			Programmed: map[string]int{"frontends": 6},
 		},
+		Repairs: map[string]uint64{"program": 2, "route": 1},
 	}
 }
 
@@ -68,6 +70,10 @@ func TestPrometheusConventions(t *testing.T) {
 func TestValues(t *testing.T) {
 	cases := []struct{ series, value string }{
 		{`lace_packets_total{verdict="forward"}`, "100"},
+		{`lace_fastpath_start_duration_seconds`, "0.15"},
+		{`lace_fastpath_broken`, "0"},
+		{`lace_repairs_total{what="program"}`, "2"},
+		{`lace_repairs_total{what="route"}`, "1"},
 		{`lace_packets_total{verdict="answer"}`, "3"},
 		{`lace_packets_total{verdict="pass"}`, "1"},
 		{`lace_packets_total{verdict="drop"}`, "9"},
@@ -200,6 +206,9 @@ func TestEveryWordOfALabelIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := []string{"passed", "claimed", "punted", "injected", "lane", "dropped", "go", "kernel"}
+	for r := range counter.Repairs {
+		words = append(words, r.String())
+	}
 	for e := range counter.Events {
 		words = append(words, e.String())
 	}

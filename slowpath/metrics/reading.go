@@ -13,6 +13,7 @@ type Reading struct {
 	Go        *counter.Totals // the counter file; nil: there is none that can be read
 	Kernel    *xdp.Counters   // of the BPF programs; nil: there are none that can be read
 	Published Published
+	Repairs   map[string]uint64 // of both processes, by what was repaired
 }
 
 // Fastpath is the other process.

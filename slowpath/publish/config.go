@@ -22,6 +22,14 @@ type Config struct {
 	Latency func(time.Duration)
 	Took    func(time.Duration)
 
+	// Taken is asked before a snapshot is written whether it would be taken. Its error keeps
+	// the one that is there, and is a Problem; it is asked again every second. It may be nil.
+	Taken func() error
+
+	// Repaired is told each time that the file was not the one that was written and is
+	// written again, by Run's goroutine. It may be nil.
+	Repaired func()
+
 	Log *slog.Logger
 }
 
@@ -43,6 +51,12 @@ func (c *Config) complete() {
 	}
 	if c.Took == nil {
 		c.Took = func(time.Duration) {}
+	}
+	if c.Taken == nil {
+		c.Taken = func() error { return nil }
+	}
+	if c.Repaired == nil {
+		c.Repaired = func() {}
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

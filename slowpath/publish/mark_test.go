@@ -53,7 +53,8 @@ func TestFileThatSomebodyElseChangesIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestFileThatIsLeftAloneIsNotWrittenAgain.
+// TestFileThatIsLeftAloneIsNotWrittenAgain, however often it is looked at, nor does its
+// generation grow.
 func TestFileThatIsLeftAloneIsNotWrittenAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	p := run(t, publish.Config{Path: path, Check: time.Millisecond})

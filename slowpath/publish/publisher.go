@@ -23,6 +23,7 @@ type Publisher struct {
 	config Config
 	inbox  inbox
 	work   work
+	said   string // why nothing was published, as logged last; empty: all is well
 
 	state     atomic.Pointer[State]
 	early     atomic.Pointer[[]model.Problem] // before the first State
@@ -111,11 +112,25 @@ func (p *Publisher) Run(ctx context.Context) error {
 			}
 		case <-retry.C:
 		}
-		if err := p.publish(); err != nil {
-			p.config.Log.Error("snapshot not published, the last one stays in use", "error", err, "again", retryAfter)
-			retry.Reset(retryAfter)
-		}
+		p.report(p.publish(), retry)
 	}
+}
+
+// report logs why nothing is published once, and has it tried again until it is.
+func (p *Publisher) report(err error, retry *time.Timer) {
+	said := ""
+	if err != nil {
+		said = err.Error()
+		retry.Reset(retryAfter)
+	}
+	switch {
+	case said == p.said:
+	case err != nil:
+		p.config.Log.Error("snapshot not published, the last one stays in use, trying again every second", "error", err)
+	default:
+		p.config.Log.Info("snapshots are published again")
+	}
+	p.said = said
 }
 
 // check says whether the file is not the one that was written and is to be written anew.
@@ -126,6 +141,7 @@ func (p *Publisher) check() bool {
 	}
 	p.config.Log.Warn("somebody else changed the snapshot file, it is written again; leave it alone", "path", p.config.Path, "what", what)
 	p.work.unwritten = true
+	p.config.Repaired()
 	return true
 }
 
@@ -162,6 +178,9 @@ func (p *Publisher) publish() error {
 	if err != nil {
 		if was := p.state.Load(); was != nil {
 			p.show(p.work.failed(was, err))
+		} else {
+			problems := p.work.withFailure(err)
+			p.early.Store(&problems)
 		}
 		return err
 	}

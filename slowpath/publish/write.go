@@ -30,6 +30,9 @@ func (w *work) write() (*State, error) {
 // that was written, not by an attempt.
 func (w *work) writeFile(next *State) error {
 	w.unwritten = true
+	if err := w.config.Taken(); err != nil {
+		return err
+	}
 	b, _, err := w.compiler.Snapshot(w.generation+1, time.Now())
 	if err != nil {
 		return err
@@ -51,11 +54,16 @@ func (w *work) writeFile(next *State) error {
 // failed is the State of before with a Problem that says why it stays.
 func (w *work) failed(was *State, err error) *State {
 	next := *was
-	next.Problems = append(w.allProblems(), model.Problem{
+	next.Problems = w.withFailure(err)
+	return &next
+}
+
+// withFailure is every Problem there is, and why nothing new is published.
+func (w *work) withFailure(err error) []model.Problem {
+	return Sorted(append(w.allProblems(), model.Problem{
 		Kind: "File", Object: w.config.Path, Reason: "NotPublished",
 		Message: "the snapshot could not be published, and the last one stays in use: " + err.Error() + "; it is tried again every second",
-	})
-	return &next
+	}))
 }
 
 // allProblems gathers every Problem there is.

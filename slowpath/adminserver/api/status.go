@@ -4,18 +4,19 @@ import "time"
 
 // Status is the state of the node's Lace at one moment.
 type Status struct {
-	Version    string     `json:"version"`
-	Node       string     `json:"node"`
-	Simulated  bool       `json:"simulated,omitempty"` // packets in memory: no kernel is involved
-	Mode       string     `json:"mode"`                // always "lace": the answer of /proxyMode
-	Ready      bool       `json:"ready"`
-	Waiting    string     `json:"waiting,omitempty"` // what Ready waits for, for people
-	Started    time.Time  `json:"started"`
-	Source     string     `json:"source"`
-	Synced     bool       `json:"synced"` // the source has delivered everything it had
-	Generation Generation `json:"generation"`
-	Fastpath   Fastpath   `json:"fastpath"`
-	Objects    Objects    `json:"objects"`
+	Version    string            `json:"version"`
+	Node       string            `json:"node"`
+	Simulated  bool              `json:"simulated,omitempty"` // packets in memory: no kernel is involved
+	Mode       string            `json:"mode"`                // always "lace": the answer of /proxyMode
+	Ready      bool              `json:"ready"`
+	Waiting    string            `json:"waiting,omitempty"` // what Ready waits for, for people
+	Started    time.Time         `json:"started"`
+	Source     string            `json:"source"`
+	Synced     bool              `json:"synced"` // the source has delivered everything it had
+	Generation Generation        `json:"generation"`
+	Fastpath   Fastpath          `json:"fastpath"`
+	Objects    Objects           `json:"objects"`
+	Repairs    map[string]uint64 `json:"repairs,omitempty"` // what was taken away or changed and put right, how often since each process began
 }
 
 // Generation numbers snapshots.
@@ -29,23 +30,24 @@ type Generation struct {
 
 // Fastpath is the other process.
 type Fastpath struct {
-	Alive      bool      `json:"alive"`
-	Message    string    `json:"message,omitempty"` // why it is not, or what is odd about it
-	PID        int       `json:"pid,omitempty"`
-	Started    time.Time `json:"started,omitzero"`
-	XDPMode    string    `json:"xdpMode,omitempty"`    // native or generic
-	SocketMode string    `json:"socketMode,omitempty"` // copy or zero-copy
-	Workers    int       `json:"workers,omitempty"`
-	Queues     int       `json:"queues,omitempty"`
-	TrunkMTU   int       `json:"trunkMTU,omitempty"`
-	Kernel     string    `json:"kernel,omitempty"`
-	Layouts    []uint32  `json:"layouts,omitempty"` // snapshot layouts that it takes
-	Flows      uint64    `json:"flows"`             // registered flows, closed ones among them
-	Open       uint64    `json:"open"`              // registered flows that are not closed, at most a second ago
-	HalfOpen   uint64    `json:"halfOpen"`
-	FlowsMax   uint64    `json:"flowsMax"`
-	Packets    uint64    `json:"packets"` // that Go has decided since it started
-	Bytes      uint64    `json:"bytes"`
+	Alive        bool      `json:"alive"`
+	Message      string    `json:"message,omitempty"` // why it is not, or what is odd about it
+	PID          int       `json:"pid,omitempty"`
+	Started      time.Time `json:"started,omitzero"`
+	StartSeconds float64   `json:"startSeconds,omitempty"` // from the start of the process until it was ready
+	XDPMode      string    `json:"xdpMode,omitempty"`      // native or generic
+	SocketMode   string    `json:"socketMode,omitempty"`   // copy or zero-copy
+	Workers      int       `json:"workers,omitempty"`
+	Queues       int       `json:"queues,omitempty"`
+	TrunkMTU     int       `json:"trunkMTU,omitempty"`
+	Kernel       string    `json:"kernel,omitempty"`
+	Layouts      []uint32  `json:"layouts,omitempty"` // snapshot layouts that it takes
+	Flows        uint64    `json:"flows"`             // registered flows, closed ones among them
+	Open         uint64    `json:"open"`              // registered flows that are not closed, at most a second ago
+	HalfOpen     uint64    `json:"halfOpen"`
+	FlowsMax     uint64    `json:"flowsMax"`
+	Packets      uint64    `json:"packets"` // that Go has decided since it started
+	Bytes        uint64    `json:"bytes"`
 }
 
 // Objects counts what is programmed.
