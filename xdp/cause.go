@@ -12,14 +12,15 @@ const (
 	CauseTTL                         // its time to live is used up
 	CauseMTU                         // it does not fit the way out
 	CausePort                        // it came in on another port than the flow's packets do
-	CauseHeader                      // options, extension headers, a fragment, ICMP, cut off, or UDP segments from the node to itself
+	CauseHeader                      // options, extension headers, a fragment, cut off, or UDP segments from the node to itself
+	CauseICMP                        // an ICMP error about a flow, or any ICMP message to a claimed address
 
-	Causes = int(CauseHeader) + 1 // number of causes, the unused 0 included
+	Causes = int(CauseICMP) + 1 // number of causes, the unused 0 included
 )
 
 func (c Cause) String() string {
 	if int(c) >= Causes {
 		return "unknown"
 	}
-	return [Causes]string{"none", "miss", "go-mode", "generation", "syn", "torn", "ttl", "mtu", "port", "header"}[c]
+	return [Causes]string{"none", "miss", "go-mode", "generation", "syn", "torn", "ttl", "mtu", "port", "header", "icmp"}[c]
 }

@@ -190,7 +190,7 @@ func TestLaneNoFlow(t *testing.T) {
 	}{
 		{"a first packet", segment("10.1.0.2", "10.96.0.1", 6, 1000, 80, packet.FlagSYN, ""), CauseMiss},
 		{"a first packet over IPv6", segment("fd00::2", "fd96::1", 17, 1000, 80, 0, "x"), CauseMiss},
-		{"a ping", from("10.1.0.2", "10.96.0.1", 1, []byte{8, 0, 0, 0, 0, 1, 0, 1}), CauseHeader},
+		{"a ping", from("10.1.0.2", "10.96.0.1", 1, []byte{8, 0, 0, 0, 0, 1, 0, 1}), CauseICMP},
 		{"a fragment", ip4("10.1.0.2", "10.96.0.1", 17, fragLater, nil, []byte{1}), CauseHeader},
 		{"options", ip4("10.1.0.2", "10.96.0.1", 6, 0, []byte{7, 3, 4, 0}, tcp(1000, 80)), CauseHeader},
 	} {

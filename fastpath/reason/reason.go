@@ -64,6 +64,17 @@ const (
 	RateLimited         // answer suppressed by the rate limit
 	StrayReset          // TCP reset to a frontend, and no flow: nothing to end, and never answered
 
+	// Forward.
+	ICMPTranslated // ICMP error about a registered flow, translated to its other end
+
+	// Answer.
+	PacketTooBig // packet does not fit the way out: its sender is told the MTU
+	TimeExceeded // time to live (hop limit) used up: its sender is told
+
+	// Drop.
+	Echo         // ping to a VIP
+	UnwantedICMP // source quench or redirect about a registered flow
+
 	Count // number of reasons
 )
 
@@ -104,6 +115,11 @@ var entries = [Count]entry{
 	UnallocatedVIP:      {"unallocated-vip", ClassDrop, "Address in a service range that no Service has"},
 	RateLimited:         {"rate-limited", ClassDrop, "An answer was due but its rate limit was used up"},
 	StrayReset:          {"stray-reset", ClassDrop, "TCP reset to a frontend without a registered flow"},
+	ICMPTranslated:      {"icmp-translated", ClassForward, "ICMP error about a registered flow, translated to the flow's other end"},
+	PacketTooBig:        {"packet-too-big", ClassAnswer, "The packet does not fit the way out; its sender was told the MTU"},
+	TimeExceeded:        {"time-exceeded", ClassAnswer, "Time to live or hop limit used up; the sender was told"},
+	Echo:                {"echo", ClassDrop, "Ping to a VIP; it is not answered"},
+	UnwantedICMP:        {"icmp-unwanted", ClassDrop, "ICMP source quench or redirect about a registered flow; neither is translated"},
 }
 
 // String is the word used everywhere.

@@ -14,6 +14,7 @@ enum cause {
 	CAUSE_MTU,
 	CAUSE_PORT,
 	CAUSE_HEADER,
+	CAUSE_ICMP,
 	CAUSES,
 };
 

@@ -6,6 +6,7 @@
 #include "claim.h"
 #include "counter.h"
 #include "flow.h"
+#include "icmp.h"
 #include "lane.h"
 #include "port.h"
 #include "punt.h"
@@ -18,16 +19,34 @@ INLINE int is_readable(struct __sk_buff *skb, struct packet *p)
 	return !skb->vlan_present && parse(skb, p) == PARSED;
 }
 
-/* A packet that no flow has: to a claimed address. */
-INLINE enum cause no_flow(const struct packet *p) { return p->plain ? CAUSE_MISS : CAUSE_HEADER; }
+/* Of a packet that no flow has, or that is about a flow and not of it. */
+INLINE enum cause no_flow(const struct packet *p)
+{
+	if (is_icmp(p))
+		return CAUSE_ICMP;
+	return p->plain ? CAUSE_MISS : CAUSE_HEADER;
+}
+
+/* The flow of a packet, or that which an ICMP error is about; the tuple is in q then. */
+INLINE struct slot *flow_of(struct __sk_buff *skb, const struct settings *s, const struct packet *p, struct packet *q,
+			    u32 network)
+{
+	return p->has_ports ? flow_find(s, p, network) : flow_quoted(skb, s, p, q, network);
+}
+
+/* The packet by which the queue is chosen: errors go where their flow goes. */
+INLINE const struct packet *steered_by(const struct packet *p, const struct packet *q)
+{
+	return q->has_ports ? q : p;
+}
 
 /* In from a pod or an uplink. */
 INLINE int ingress(struct __sk_buff *skb, u8 kind)
 {
 	const struct settings *s;
 	const struct device *d;
-	struct packet p = {};
-	struct slot *flow = 0;
+	struct packet p = {}, q = {};
+	struct slot *flow;
 	enum cause cause;
 	int verdict;
 
@@ -39,12 +58,11 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	d = device_of(skb);
 	if (!s || !d)
 		return pass(skb);
-	if (p.has_ports)
-		flow = flow_find(s, &p, d->network);
+	flow = flow_of(skb, s, &p, &q, d->network);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, d->network))
 		return pass(skb);
 	cause = no_flow(&p);
-	if (flow) {
+	if (flow && p.has_ports) {
 		struct place at = { INGRESS, d->port, d->port, d->network, kind };
 
 		cause = lane(skb, s, &p, flow, &at, &verdict);
@@ -54,38 +72,41 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_send(&p, d->network, kind, d->port))
 		return drop(skb, REASON_SPOOFED_SOURCE);
-	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, &p, flow), INGRESS);
+	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), INGRESS);
 }
 
 /* Out of a pod's or an uplink's device, from the node's own stack: replies of backends
- * that run on the node itself. */
+ * that run on the node itself, and what it has to say of packets that it forwarded. */
 INLINE int egress(struct __sk_buff *skb)
 {
 	const struct settings *s;
 	const struct device *d;
-	struct packet p = {};
+	struct packet p = {}, q = {};
 	struct slot *flow;
 	enum cause cause;
 	int verdict;
 
 	if (was_here(skb))
 		return NEXT;
-	if (!is_readable(skb, &p) || !p.has_ports)
+	if (!is_readable(skb, &p) || !(p.has_ports || is_icmp(&p)))
 		return pass(skb);
 	s = settings_get();
 	d = device_of(skb);
 	if (!s || !d)
 		return pass(skb);
-	flow = flow_find(s, &p, d->network);
+	flow = flow_of(skb, s, &p, &q, d->network);
 	if (!flow || READ_ONCE(flow->mode) == MODE_PASS)
 		return pass(skb);
-	struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
+	cause = no_flow(&p);
+	if (p.has_ports) {
+		struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
 
-	cause = lane(skb, s, &p, flow, &at, &verdict);
-	if (cause == SETTLED)
-		return verdict;
+		cause = lane(skb, s, &p, flow, &at, &verdict);
+		if (cause == SETTLED)
+			return verdict;
+	}
 	count(COUNT_CLAIMED, skb->len);
-	return punt(skb, s, d->port, WHY_FLOW | WHY_EGRESS, cause, client_queue(s, &p, flow), EGRESS);
+	return punt(skb, s, d->port, WHY_FLOW | WHY_EGRESS, cause, client_queue(s, steered_by(&p, &q), flow), EGRESS);
 }
 
 #endif

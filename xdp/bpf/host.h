@@ -22,8 +22,8 @@ INLINE int from_node(struct __sk_buff *skb)
 {
 	const struct settings *s = settings_get();
 	u8 copy[ETH_HLEN], *frame = bytes(skb, 0, ETH_HLEN, copy);
-	struct packet p = {};
-	struct slot *flow = 0;
+	struct packet p = {}, q = {};
+	struct slot *flow;
 	enum parsed parsed;
 	enum cause cause;
 	int verdict;
@@ -35,12 +35,11 @@ INLINE int from_node(struct __sk_buff *skb)
 	parsed = skb->vlan_present ? NOT_IP : parse(skb, &p);
 	if (parsed != PARSED)
 		return drop(skb, refusal(&p, parsed));
-	if (p.has_ports)
-		flow = flow_find(s, &p, s->host_network);
+	flow = flow_of(skb, s, &p, &q, s->host_network);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
 		return drop(skb, refusal(&p, parsed));
 	cause = no_flow(&p);
-	if (flow) {
+	if (flow && p.has_ports) {
 		struct place at = { HOST, HOST_PORT, HOST_PORT, s->host_network, KIND_HOST };
 
 		cause = lane(skb, s, &p, flow, &at, &verdict);
@@ -50,7 +49,7 @@ INLINE int from_node(struct __sk_buff *skb)
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_send(&p, s->host_network, KIND_HOST, HOST_PORT))
 		return drop(skb, REASON_SPOOFED_SOURCE);
-	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, &p, flow), HOST);
+	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), HOST);
 }
 
 #endif

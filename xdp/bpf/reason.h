@@ -34,6 +34,11 @@ enum reason {
 	REASON_UNALLOCATED_VIP = 27, /* drop: Address in a service range that no Service has */
 	REASON_RATE_LIMITED = 28, /* drop: An answer was due but its rate limit was used up */
 	REASON_STRAY_RESET = 29, /* drop: TCP reset to a frontend without a registered flow */
+	REASON_ICMP_TRANSLATED = 30, /* forward: ICMP error about a registered flow, translated to the flow's other end */
+	REASON_PACKET_TOO_BIG = 31, /* answer: The packet does not fit the way out; its sender was told the MTU */
+	REASON_TIME_EXCEEDED = 32, /* answer: Time to live or hop limit used up; the sender was told */
+	REASON_ECHO = 33, /* drop: Ping to a VIP; it is not answered */
+	REASON_ICMP_UNWANTED = 34, /* drop: ICMP source quench or redirect about a registered flow; neither is translated */
 };
 
 #endif
