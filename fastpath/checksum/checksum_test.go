@@ -292,3 +292,23 @@ func BenchmarkSCTP(b *testing.B) {
 		checksum.SCTP(buf)
 	}
 }
+
+// TestSCTPDiff: what the checksum changes by when the ports do does not depend on what lies
+// behind them.
+func TestSCTPDiff(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{12, 13, 64, 67, 68, 69, 132, 1500, 65515} {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		before, old := checksum.SCTP(b), [4]byte(b[:4])
+		copy(b, "PORT")
+		if got, want := checksum.SCTPDiff(old, [4]byte([]byte("PORT")), n), before^checksum.SCTP(b); got != want {
+			t.Errorf("%d bytes: %08x, want %08x", n, got, want)
+		}
+	}
+	if got := checksum.SCTPDiff([4]byte{1}, [4]byte{2}, 3); got != 0 {
+		t.Errorf("shorter than its ports: %08x, want 0", got)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"lace-cni.io/lace/fastpath/checksum"
 )
 
-// MaxAnswer is the longest frame that WriteReset and WriteUnreachable write: a tagged
+// MaxAnswer is the longest frame that WriteReset and the writers of errors write: a tagged
 // Ethernet header and an ICMPv6 error of the minimum MTU (RFC 4443, section 2.4 c).
 const MaxAnswer = EthernetLen + TagLen + maxQuote6
 
@@ -37,10 +37,10 @@ func single(a *Addr) bool {
 	return *a != Addr{} && a[0] != 0xff
 }
 
-// writeIP writes the link and IP headers of an answer to p around length bytes of
+// writeIP writes the link and IP headers of an answer to p from src around length bytes of
 // protocol, and returns where these begin. The link header is that of p's frame. dst is
 // long enough.
-func (p *Packet) writeIP(dst []byte, protocol, tos uint8, length int) int {
+func (p *Packet) writeIP(dst []byte, src *Addr, protocol, tos uint8, length int) int {
 	copy(dst[:p.L3], p.Frame[:p.L3])
 	if p.Family == 4 {
 		ip := dst[p.L3 : p.L3+IPv4Len]
@@ -48,7 +48,7 @@ func (p *Packet) writeIP(dst []byte, protocol, tos uint8, length int) int {
 		ip[0], ip[1], ip[8], ip[9] = 0x45, tos, answerTTL, protocol
 		binary.BigEndian.PutUint16(ip[2:], uint16(IPv4Len+length))
 		binary.BigEndian.PutUint16(ip[6:], ipv4DontFragment) // and so no identification is needed (RFC 6864)
-		copy(ip[12:16], p.Dst[12:])
+		copy(ip[12:16], src[12:])
 		copy(ip[16:20], p.Src[12:])
 		checksum.Put(ip[10:], checksum.Of(0, ip))
 		return p.L3 + IPv4Len
@@ -57,7 +57,7 @@ func (p *Packet) writeIP(dst []byte, protocol, tos uint8, length int) int {
 	binary.BigEndian.PutUint32(ip, 6<<28|uint32(tos)<<20)
 	binary.BigEndian.PutUint16(ip[4:], uint16(length))
 	ip[6], ip[7] = protocol, answerTTL
-	copy(ip[8:24], p.Dst[:])
+	copy(ip[8:24], src[:])
 	copy(ip[24:40], p.Src[:])
 	return p.L3 + IPv6Len
 }
@@ -70,7 +70,7 @@ func (p *Packet) ipLen() int {
 	return IPv6Len
 }
 
-// pseudo is the sum of the pseudo header of an answer to p.
-func (p *Packet) pseudo(protocol uint8, length int) uint16 {
-	return checksum.Pseudo((*[16]byte)(&p.Dst), (*[16]byte)(&p.Src), protocol, length)
+// pseudo is the sum of the pseudo header of an answer to p from src.
+func (p *Packet) pseudo(src *Addr, protocol uint8, length int) uint16 {
+	return checksum.Pseudo((*[16]byte)(src), (*[16]byte)(&p.Src), protocol, length)
 }

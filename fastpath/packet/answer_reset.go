@@ -23,7 +23,7 @@ func WriteReset(dst []byte, p *Packet) int {
 		return 0
 	}
 	seq, ack, flags := p.reset()
-	at := p.writeIP(dst, ProtocolTCP, 0, TCPLen)
+	at := p.writeIP(dst, &p.Dst, ProtocolTCP, 0, TCPLen)
 	tcp := dst[at:size]
 	clear(tcp)
 	binary.BigEndian.PutUint16(tcp, p.DstPort)
@@ -31,7 +31,7 @@ func WriteReset(dst []byte, p *Packet) int {
 	binary.BigEndian.PutUint32(tcp[4:], seq)
 	binary.BigEndian.PutUint32(tcp[8:], ack)
 	tcp[12], tcp[13] = TCPLen/4<<4, flags
-	checksum.Put(tcp[16:], checksum.Of(p.pseudo(ProtocolTCP, TCPLen), tcp))
+	checksum.Put(tcp[16:], checksum.Of(p.pseudo(&p.Dst, ProtocolTCP, TCPLen), tcp))
 	return size
 }
 

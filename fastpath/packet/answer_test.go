@@ -2,6 +2,7 @@ package packet_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"lace-cni.io/lace/fastpath/packet"
@@ -114,6 +115,52 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestRouterErrors: what a router says, in its own name.
+func TestRouterErrors(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		in     frame.Frame
+		router string
+		write  func([]byte, *packet.Packet, *packet.Addr) int
+		typ    uint8
+		code   uint8
+		rest   uint32
+	}{
+		{"fragmentation needed names the MTU", tcp4(), "10.0.0.9", tooBig(1400), 3, 4, 1400},
+		{"packet too big names the MTU", tcp6(), "fd00::9", tooBig(1400), 2, 0, 1400},
+		{"an MTU beyond what 16 bits hold", tcp4(), "10.0.0.9", tooBig(70000), 3, 4, 65535},
+		{"an MTU beyond what 16 bits hold, IPv6", tcp6(), "fd00::9", tooBig(70000), 2, 0, 70000},
+		{"time exceeded", udp4(), "10.0.0.9", packet.WriteTimeExceeded, 11, 0, 0},
+		{"hop limit exceeded", udp6(), "fd00::9", packet.WriteTimeExceeded, 3, 0, 0},
+		{"a destination on one link may be spoken for", udp4().To("169.254.20.10:53"), "169.254.20.10", packet.WriteTimeExceeded, 11, 0, 0},
+	} {
+		router := addr(c.router)
+		want := frame.ICMP(c.router, c.in.Src.Addr().String(), c.typ, c.code, string(c.in.Bytes()[14:]))
+		want.TOS, want.DF, want.ICMPRest = 0xc0, c.in.Src.Addr().Is4(), c.rest
+		expect(t, c.name, c.in, want, func(dst []byte, p *packet.Packet) int { return c.write(dst, p, &router) })
+	}
+	for _, c := range []struct{ name, router string }{
+		{"a router without address", "0.0.0.0"}, {"a group", "224.0.0.1"}, {"a link-local address", "169.254.1.1"},
+		{"the other family", "fd00::9"}, {"a link-local address, IPv6", "fe80::1"}, {"no address, IPv6", "::"}, {"a group, IPv6", "ff02::1"}, {"the other family, IPv6", "10.0.0.9"},
+	} {
+		in := tcp4()
+		if strings.HasSuffix(c.name, "IPv6") {
+			in = tcp6()
+		}
+		var p packet.Packet
+		p.Parse(in.Bytes())
+		router := addr(c.router)
+		dst := make([]byte, packet.MaxAnswer)
+		if n := packet.WriteTooBig(dst, &p, &router, 1400) + packet.WriteTimeExceeded(dst, &p, &router); n != 0 {
+			t.Errorf("%s speaks: %d bytes", c.name, n)
+		}
+	}
+}
+
+func tooBig(mtu uint32) func([]byte, *packet.Packet, *packet.Addr) int {
+	return func(dst []byte, p *packet.Packet, src *packet.Addr) int { return packet.WriteTooBig(dst, p, src, mtu) }
+}
+
 func decoded(b []byte) frame.Frame {
 	f, err := frame.Decode(b)
 	if err != nil {
@@ -123,7 +170,8 @@ func decoded(b []byte) frame.Frame {
 }
 
 func TestNoAnswer(t *testing.T) {
-	both := []func([]byte, *packet.Packet) int{packet.WriteReset, packet.WriteUnreachable}
+	exceeded := func(dst []byte, p *packet.Packet) int { return packet.WriteTimeExceeded(dst, p, &p.Dst) }
+	both := []func([]byte, *packet.Packet) int{packet.WriteReset, packet.WriteUnreachable, exceeded}
 	for _, c := range []struct {
 		name    string
 		in      frame.Frame

@@ -19,12 +19,12 @@ func (pl *Pipeline) classify(o packet.Outcome) reason.Reason {
 	case o == packet.NotIP || p.Tagged:
 		// Tagged traffic is claimed at the VLAN's own device.
 		return v.unclaimed()
+	case p.IsICMP() && !p.Fragment:
+		return pl.message()
 	case !v.toVIP() && !(o == packet.OK && pl.track()):
 		return v.unclaimed()
 	case p.Fragment:
 		return reason.Fragment
-	case p.Protocol == packet.ProtocolICMP || p.Protocol == packet.ProtocolICMPv6:
-		return reason.ICMPError
 	}
 	return reason.UnsupportedProtocol
 }

@@ -45,6 +45,11 @@ func ping(f *frame.Frame) {
 	*f = frame.ICMP(f.Src.Addr().String(), f.Dst.Addr().String(), typ, 0, "ping")
 }
 
+// timestamp is a request that some hosts answer; in IPv6 one that nobody has defined.
+func timestamp(f *frame.Frame) {
+	*f = frame.ICMP(f.Src.Addr().String(), f.Dst.Addr().String(), 13, 0, "timestamps..")
+}
+
 func firstFragment(f *frame.Frame) {
 	f.More, f.ID, f.DF = true, 77, false
 	f.Payload = make([]byte, 64-hdr(f))
@@ -72,7 +77,8 @@ func TestClassify(t *testing.T) {
 	play(t, []scenario{
 		dropped("the first fragment of a packet to a VIP is dropped", firstFragment, reason.Fragment),
 		dropped("a later fragment of a packet to a VIP is dropped", laterFragment, reason.Fragment),
-		dropped("a ping to a VIP is not answered", ping, reason.ICMPError),
+		dropped("a ping to a VIP is not answered", ping, reason.Echo),
+		dropped("nor is any other message to a VIP, if it is not about a flow", timestamp, reason.ICMPError),
 		dropped("a protocol that no Service can have is dropped at a VIP", into(47, 47), reason.UnsupportedProtocol),
 		passed("a fragment that is not addressed to a VIP is the kernel's", firstFragment),
 		passed("a later fragment that is not addressed to a VIP is the kernel's", laterFragment),
@@ -146,7 +152,7 @@ func TestRouter(t *testing.T) {
 			sentence: "a packet at the end of its time to live is not routed, and registers nothing",
 			given:    serving("vip", "web:8080"),
 			steps: []step{
-				{sends: "client:4000 > vip:80", with: last, is: reason.TTLExceeded},
+				{sends: "client:4000 > vip:80", with: last, is: reason.TimeExceeded, answer: true, becomes: "node", via: "direct client"},
 				{sends: "web:8080 > client:4000", is: reason.NotClaimed, becomes: "=", via: "stack web"},
 			},
 		},
@@ -166,11 +172,11 @@ func TestRouter(t *testing.T) {
 			steps:    []step{{sends: "client:4000 > vip:80", with: size(1400), is: reason.NewFlow, becomes: "client:4000 > web:8080", via: "direct web", ttl: -1}},
 		},
 		{
-			sentence: "a packet longer than the way out takes is dropped by name",
+			sentence: "a packet longer than the way out takes is not sent on, and its sender told",
 			given:    small,
 			steps: steps(opens,
-				step{sends: "client:4000 > vip:80", with: size(1401), is: reason.TooBig},
-				step{sends: "client:4001 > vip:80", flags: syn, with: size(1401), is: reason.TooBig}),
+				step{sends: "client:4000 > vip:80", with: size(1401), is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"},
+				step{sends: "client:4001 > vip:80", flags: syn, with: size(1401), is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"}),
 		},
 		{
 			sentence: "the node's own stack has no size limit",

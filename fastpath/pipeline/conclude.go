@@ -11,6 +11,7 @@ import (
 // is another one where an answer is due and cannot be given.
 func (pl *Pipeline) conclude(r reason.Reason) reason.Reason {
 	v := &pl.visit
+	r = pl.complain(r)
 	switch r.Class() {
 	case reason.ClassForward:
 		// Padding behind the packet has no meaning and is not sent on.
@@ -18,7 +19,7 @@ func (pl *Pipeline) conclude(r reason.Reason) reason.Reason {
 	case reason.ClassPass:
 		v.pass()
 	case reason.ClassAnswer:
-		if other := pl.answer(); other != reason.None {
+		if other := pl.answer(r); other != reason.None {
 			return other
 		}
 	default:
@@ -40,15 +41,15 @@ func (v *visit) pass() {
 }
 
 // answer tells the sender, out of the port where it is: a reset to TCP (RFC 9293,
-// section 3.5.2), a port unreachable to everything else. It comes from the VIP. None:
-// the answer is written.
-func (pl *Pipeline) answer() reason.Reason {
+// section 3.5.2), an ICMP error to everything else. None: the answer is written.
+func (pl *Pipeline) answer(r reason.Reason) reason.Reason {
 	v := &pl.visit
 	p := &v.packet
-	if p.Protocol == packet.ProtocolTCP && p.Flags&packet.FlagRST != 0 {
+	if !refusedOnTheWay(r) && p.Protocol == packet.ProtocolTCP && p.Flags&packet.FlagRST != 0 {
 		// A reset is never answered, and there is nothing left that it could end.
 		return reason.StrayReset
 	}
+	mtu := v.mtu()
 	v.how, v.out = packet.Direct, v.in
 	if v.punt.Egress {
 		v.out = v.tables.Port(table.HostPort)
@@ -59,21 +60,27 @@ func (pl *Pipeline) answer() reason.Reason {
 	if !pl.limit.take(v.ns, v.tables.Settings().AnswersPerSecond) {
 		return reason.RateLimited
 	}
-	v.length = pl.write(min(cap(v.frame), len(pl.scratch)))
+	v.length = pl.write(r, mtu, min(cap(v.frame), len(pl.scratch)))
 	if v.length == 0 {
 		// The source is no address that could be answered.
-		return reason.Malformed
+		return untold(r)
 	}
 	v.frame = v.frame[:v.length]
 	copy(v.frame, pl.scratch[:v.length])
-	v.trace.answered(p, v.out)
+	v.trace.answered(r, p, v.out)
 	return reason.None
 }
 
 // write puts the answer together beside the packet that it quotes.
-func (pl *Pipeline) write(room int) int {
-	if pl.visit.packet.Protocol == packet.ProtocolTCP {
-		return packet.WriteReset(pl.scratch[:room], &pl.visit.packet)
+func (pl *Pipeline) write(r reason.Reason, mtu uint32, room int) int {
+	p, dst := &pl.visit.packet, pl.scratch[:room]
+	switch {
+	case r == reason.PacketTooBig:
+		return packet.WriteTooBig(dst, p, pl.router(), mtu)
+	case r == reason.TimeExceeded:
+		return packet.WriteTimeExceeded(dst, p, pl.router())
+	case p.Protocol == packet.ProtocolTCP:
+		return packet.WriteReset(dst, p)
 	}
-	return packet.WriteUnreachable(pl.scratch[:room], &pl.visit.packet)
+	return packet.WriteUnreachable(dst, p)
 }

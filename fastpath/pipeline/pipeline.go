@@ -29,6 +29,7 @@ type Pipeline struct {
 	lane  *lane.Lane
 
 	visit    visit
+	quote    packet.Quote   // of the ICMP error in hand
 	flow     conntrack.Flow // the direction of the packet in hand
 	peer     conntrack.Flow // the other direction of the same flow
 	old      conntrack.Flow // what flow was before it got another backend

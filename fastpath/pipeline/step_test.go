@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -36,7 +37,8 @@ type step struct {
 	becomes string // what leaves, like sends; "" for drops; "=" unchanged; "*" as port: any of the node's range
 	via     string // "direct NAME", "stack NAME" or "resume NAME" of a port
 	ttl     int    // difference of the time to live
-	answer  bool   // what leaves answers what came
+	answer  bool   // what leaves answers what came; becomes is the place that speaks, if it is not the destination
+	mtu     uint32 // that the answer names
 }
 
 const (
@@ -221,7 +223,7 @@ func (w *world) checkOut(s *step, in *frame.Frame, raw, out []byte) error {
 		return fmt.Errorf("what leaves cannot be read: %w", err)
 	}
 	if s.answer {
-		return w.checkAnswer(in, raw, &got)
+		return w.checkAnswer(s, in, raw, &got)
 	}
 	src, dst, _ := strings.Cut(s.becomes, " > ")
 	want := *in
@@ -243,23 +245,39 @@ func (w *world) checkOut(s *step, in *frame.Frame, raw, out []byte) error {
 	return nil
 }
 
-// checkAnswer holds an answer to the RFCs: it comes from where the packet went.
-func (w *world) checkAnswer(in *frame.Frame, raw []byte, got *frame.Frame) error {
-	if in.Protocol == packet.ProtocolTCP {
-		return checkReset(in, got)
-	}
-	protocol, typ, code := packet.ProtocolICMP, uint8(3), uint8(3) // RFC 792
+// checkAnswer holds an answer to the RFCs: a refusal comes from where the packet went, what
+// a router says from the router.
+func (w *world) checkAnswer(s *step, in *frame.Frame, raw []byte, got *frame.Frame) error {
+	protocol, typ, code, rest := packet.ProtocolICMP, uint8(3), uint8(3), uint32(0) // RFC 792
 	if w.family == 6 {
 		protocol, typ, code = packet.ProtocolICMPv6, 1, 4 // RFC 4443, section 3.1
 	}
-	if got.Protocol != protocol || got.ICMPType != typ || got.ICMPCode != code {
-		return fmt.Errorf("protocol %d type %d code %d, want %d, %d, %d", got.Protocol, got.ICMPType, got.ICMPCode, protocol, typ, code)
+	from := in.Dst.Addr()
+	if s.becomes != "" {
+		from = w.addr(s.becomes)
 	}
-	if got.Src.Addr() != in.Dst.Addr() || got.Dst.Addr() != in.Src.Addr() {
-		return fmt.Errorf("from %s to %s, want from %s to %s", got.Src.Addr(), got.Dst.Addr(), in.Dst.Addr(), in.Src.Addr())
+	switch {
+	case s.is == reason.PacketTooBig && w.family == 4:
+		code, rest = 4, s.mtu // RFC 1191, section 4
+	case s.is == reason.PacketTooBig:
+		typ, code, rest = 2, 0, s.mtu // RFC 4443, section 3.2
+	case s.is == reason.TimeExceeded && w.family == 4:
+		typ, code = 11, 0
+	case s.is == reason.TimeExceeded:
+		typ, code = 3, 0 // RFC 4443, section 3.3
+	case in.Protocol == packet.ProtocolTCP:
+		return checkReset(in, got)
 	}
-	if quoted := raw[14:]; !strings.HasPrefix(string(got.Payload), string(quoted)) {
-		return fmt.Errorf("quotes %x, want the packet %x", got.Payload, quoted)
+	if got.Protocol != protocol || got.ICMPType != typ || got.ICMPCode != code || got.ICMPRest != rest {
+		return fmt.Errorf("protocol %d type %d code %d rest %d, want %d, %d, %d, %d", got.Protocol, got.ICMPType, got.ICMPCode, got.ICMPRest, protocol, typ, code, rest)
+	}
+	if got.Src.Addr() != from || got.Dst.Addr() != in.Src.Addr() {
+		return fmt.Errorf("from %s to %s, want from %s to %s", got.Src.Addr(), got.Dst.Addr(), from, in.Src.Addr())
+	}
+	longest := map[int]int{4: 576 - 28, 6: 1280 - 48}[w.family]
+	quoted := raw[14:min(len(raw), 14+longest)]
+	if !bytes.Equal(got.Payload, quoted) {
+		return fmt.Errorf("quotes %x, want the packet as its sender sent it %x", got.Payload, quoted)
 	}
 	return nil
 }

@@ -140,25 +140,29 @@ func (t *Trace) addDelivery(how packet.Inject, out *table.Port) {
 	}
 }
 
-func (t *Trace) answered(p *packet.Packet, out *table.Port) {
+func (t *Trace) answered(r reason.Reason, p *packet.Packet, out *table.Port) {
 	if t != nil {
-		t.addAnswered(p, out)
+		t.addAnswered(r, p, out)
 	}
 }
 
-func (t *Trace) addAnswered(p *packet.Packet, out *table.Port) {
-	what := "an ICMP port unreachable"
+func (t *Trace) addAnswered(r reason.Reason, p *packet.Packet, out *table.Port) {
+	what := "an ICMP port unreachable in the name of the VIP"
 	switch {
+	case r == reason.PacketTooBig:
+		what = "an ICMP error that names the MTU of the way out"
+	case r == reason.TimeExceeded:
+		what = "an ICMP error that the time to live is used up"
 	case p.Protocol == packet.ProtocolTCP:
-		what = "a TCP reset"
+		what = "a TCP reset in the name of the VIP"
 	case p.Family == 6:
-		what = "an ICMPv6 port unreachable"
+		what = "an ICMPv6 port unreachable in the name of the VIP"
 	}
 	way := fmt.Sprintf("back out of port %d (%s)", out.ID, portName(out))
 	if out.Kind == table.PortHost {
 		way = "to the node itself, up its stack from lace0"
 	}
-	t.add("answer", "%s in the name of the VIP, %s", what, way)
+	t.add("answer", "%s, %s", what, way)
 }
 
 func (t *Trace) verdict(r reason.Reason) {

@@ -41,18 +41,24 @@ func copyAddr(to, from *packet.Addr) {
 
 // expired ends a flow that the sweep has yet to collect.
 func (pl *Pipeline) expired(f *conntrack.Flow) bool {
+	if !pl.outlived(f) {
+		return false
+	}
+	pl.flows.Delete(f)
+	return true
+}
+
+// outlived reports whether a flow has expired, or lost its other direction.
+func (pl *Pipeline) outlived(f *conntrack.Flow) bool {
 	v := &pl.visit
 	if int32(v.tick-f.LastSeen) < patience {
 		return false
 	}
-	if pl.flows.Peer(f, &pl.peer) {
-		fwd, rev := directions(f, &pl.peer)
-		if !v.timeouts().Expired(fwd, rev, v.tick) {
-			return false
-		}
+	if !pl.flows.Peer(f, &pl.peer) {
+		return true
 	}
-	pl.flows.Delete(f)
-	return true
+	fwd, rev := directions(f, &pl.peer)
+	return v.timeouts().Expired(fwd, rev, v.tick)
 }
 
 // directions puts a flow and its peer into the order client to backend, and back.

@@ -22,6 +22,7 @@ import (
 //	ghost                a port that the tables do not have     port 99
 //	remote, remote2      pods on another node, behind the wire
 //	outside              a client outside the cluster, behind the wire
+//	router               somebody on the way to either, who speaks in its own name only
 //	vip, vip2            addresses of Services
 //	nobody               an address in the service range that no Service has
 var places = map[string][2]string{
@@ -32,6 +33,7 @@ var places = map[string][2]string{
 	"remote":  {"10.244.2.3", "fd00:10:244:2::3"},
 	"remote2": {"10.244.2.4", "fd00:10:244:2::4"},
 	"outside": {"172.30.0.100", "fd30::100"},
+	"router":  {"198.51.100.1", "2001:db8::1"},
 	"vip":     {"10.96.0.10", "fd00:10:96::10"},
 	"vip2":    {"10.96.0.11", "fd00:10:96::11"},
 	"nobody":  {"10.96.0.99", "fd00:10:96::99"},

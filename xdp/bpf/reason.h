@@ -22,9 +22,9 @@ enum reason {
 	REASON_FLOW_TABLE_FULL = 15, /* drop: No room for a new flow in the flow table */
 	REASON_HALF_OPEN_FULL = 16, /* drop: Too many half-open TCP flows and none old enough to replace */
 	REASON_SOURCE_PORTS_USED_UP = 17, /* drop: No free source port towards the chosen backend */
-	REASON_TTL_EXCEEDED = 18, /* drop: Time to live or hop limit used up */
+	REASON_TTL_EXCEEDED = 18, /* drop: Time to live or hop limit used up, and its sender could not be told */
 	REASON_NO_TARGET = 19, /* drop: No port of the node leads to the backend */
-	REASON_TOO_BIG = 20, /* drop: The packet does not fit the way out */
+	REASON_TOO_BIG = 20, /* drop: The packet does not fit the way out, and its sender could not be told */
 	REASON_FLOW_ENDED = 21, /* drop: The flow's frontend is gone */
 	REASON_UNKNOWN_PORT_ID = 22, /* drop: A trunk frame names a port that the tables do not have */
 	REASON_NO_SNAPSHOT = 23, /* drop: No tables loaded yet */
