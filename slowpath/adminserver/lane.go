@@ -17,10 +17,11 @@ var causes = [xdp.Causes]string{
 	xdp.CauseGeneration: "The flow's Service, endpoint or way changed: Go looks at it again",
 	xdp.CauseSYN:        "A SYN on a registered flow: Go tells a repetition from a new connection",
 	xdp.CauseTorn:       "Go was writing the flow at that moment",
-	xdp.CauseTTL:        "Time to live or hop limit used up",
-	xdp.CauseMTU:        "The packet does not fit the way out",
+	xdp.CauseTTL:        "Time to live or hop limit used up: Go tells its sender",
+	xdp.CauseMTU:        "The packet does not fit the way out: Go tells its sender",
 	xdp.CausePort:       "The packet came in on another port than its flow does",
-	xdp.CauseHeader:     "IP options, extension headers, a fragment, ICMP, or a protocol that the kernel does not rewrite",
+	xdp.CauseHeader:     "IP options, extension headers, a fragment, or a protocol that the kernel does not rewrite",
+	xdp.CauseICMP:       "An ICMP error about a registered flow, or any ICMP message to a VIP",
 }
 
 // lane shows what can be read; what cannot is named.
