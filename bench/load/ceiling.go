@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -11,7 +12,7 @@ import (
 
 // Ceiling is how fast the frame generator is when its frames are dropped at the other end
 // of its device: what no mode can exceed.
-func Ceiling(s *Space, cpu int, d time.Duration) (c Cost, err error) {
+func Ceiling(ctx context.Context, s *Space, cpu int, d time.Duration) (c Cost, err error) {
 	const near, far = "ceiling0", "ceiling1"
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = near
@@ -48,5 +49,5 @@ func Ceiling(s *Space, cpu int, d time.Duration) (c Cost, err error) {
 	if err != nil {
 		return c, err
 	}
-	return g.Run(Loop{CPU: cpu, For: d, Arrived: end.Taken})
+	return g.Run(ctx, Loop{CPU: cpu, For: d, Arrived: end.Taken})
 }

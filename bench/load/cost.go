@@ -1,8 +1,11 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Cost is what a closed loop cost.
@@ -33,38 +36,39 @@ type Loop struct {
 	CPU       int
 	Processes []int         // that serve: their threads were put on the same processor by Place
 	For       time.Duration // how long to send; not used with Packets
-	Packets   int           // how many to send, in one call; 0: as long as For says
-	Burst     int           // how many to send between looks at the clock; 0: so many that a call costs nothing
+	Packets   int           // how many to send; 0: as long as For says
 	Arrived   func() (uint64, error)
 }
 
 // source makes packets in the calling thread and tells how many it has made.
 type source interface {
-	burst(n int) error
+	// burst makes up to n packets and returns how many.
+	burst(n int) (int, error)
 	count() (uint64, error)
 }
 
 type framesSource struct{ *Frames }
 
-func (s framesSource) burst(n int) error      { return s.make(n) }
-func (s framesSource) count() (uint64, error) { return s.made() }
+func (s framesSource) burst(n int) (int, error) { return s.make(n) }
+func (s framesSource) count() (uint64, error)   { return s.made() }
 
-// Run makes frames in a closed loop and returns what they cost.
-func (g *Frames) Run(l Loop) (c Cost, err error) {
+// Run makes frames in a closed loop and returns what they cost. The end of ctx ends it
+// with an error within some milliseconds.
+func (g *Frames) Run(ctx context.Context, l Loop) (c Cost, err error) {
 	err = g.space.Do(func() error {
-		c, err = l.run(framesSource{g}, callFrames)
+		c, err = l.run(ctx, framesSource{g})
 		return err
 	})
 	return c, err
 }
 
-// Warm sends n frames without looking at the clock.
-func (g *Frames) Warm(cpu, n int) error {
+// Warm sends n frames without looking at what they cost.
+func (g *Frames) Warm(ctx context.Context, cpu, n int) error {
 	return g.space.Do(func() error {
 		if err := generate(cpu); err != nil {
 			return err
 		}
-		return g.make(n)
+		return send(ctx, framesSource{g}, pace{left: n})
 	})
 }
 
@@ -76,7 +80,33 @@ func generate(cpu int) error {
 	return Prefer(0, PriorityGenerator)
 }
 
-func (l *Loop) run(s source, size int) (Cost, error) {
+// send makes packets until the pace says that it is enough. Between two bursts the thread
+// sleeps a moment: whatever else has to run on its processor, such as the kernel's own
+// threads, is never kept away for long.
+func send(ctx context.Context, s source, p pace) error {
+	for n := p.first(time.Now()); n > 0; {
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped with %d packets to make: %w", p.left, context.Cause(ctx))
+		}
+		start := time.Now()
+		made, err := s.burst(n)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		n = p.next(made, now.Sub(start), now)
+		breathe()
+	}
+	return nil
+}
+
+// breathe gives the processor away for a moment.
+func breathe() {
+	t := unix.NsecToTimespec(int64(breath))
+	unix.Nanosleep(&t, nil) // a signal may cut it short
+}
+
+func (l *Loop) run(ctx context.Context, s source) (Cost, error) {
 	if err := generate(l.CPU); err != nil {
 		return Cost{}, err
 	}
@@ -86,17 +116,7 @@ func (l *Loop) run(s source, size int) (Cost, error) {
 		return Cost{}, err
 	}
 	start := time.Now()
-	if l.Packets > 0 {
-		err = s.burst(l.Packets)
-	} else {
-		if l.Burst > 0 {
-			size = l.Burst
-		}
-		for err == nil && time.Since(start) < l.For {
-			err = s.burst(size)
-		}
-	}
-	if err != nil {
+	if err := send(ctx, s, pace{left: l.Packets, until: start.Add(l.For)}); err != nil {
 		return Cost{}, err
 	}
 	if err := l.settle(); err != nil {

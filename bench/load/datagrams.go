@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"time"
@@ -65,10 +66,10 @@ func (d *Datagrams) Close() error {
 	return nil
 }
 
-// burst sends n datagrams, rounded up to whole calls. It never waits: where packets hang
-// on the way, a full send buffer would hold it for ever.
-func (d *Datagrams) burst(n int) error {
-	for ; n > 0; n -= burstDatagrams {
+// burst tries to send n datagrams, rounded up to whole calls, and returns how many it tried.
+// It never waits: where packets hang on the way, a full send buffer would hold it for ever.
+func (d *Datagrams) burst(n int) (tried int, err error) {
+	for ; tried < n; tried += burstDatagrams {
 		fd := d.sockets[d.next%len(d.sockets)]
 		d.next++
 		sent, _, e := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&d.headers[0])), burstDatagrams, unix.MSG_DONTWAIT, 0, 0)
@@ -76,32 +77,33 @@ func (d *Datagrams) burst(n int) error {
 			continue
 		}
 		if e != 0 {
-			return fmt.Errorf("send datagrams from %s: %w", d.space.name, e)
+			return tried, fmt.Errorf("send datagrams from %s: %w", d.space.name, e)
 		}
 		d.sent += uint64(sent)
 	}
-	return nil
+	return tried, nil
 }
 
 func (d *Datagrams) count() (uint64, error) { return d.sent, nil }
 
-// Run sends in a closed loop and returns what it cost.
-func (d *Datagrams) Run(l Loop) (c Cost, err error) {
+// Run sends in a closed loop and returns what it cost. The end of ctx ends it with an error
+// within some milliseconds.
+func (d *Datagrams) Run(ctx context.Context, l Loop) (c Cost, err error) {
 	err = d.space.Do(func() error {
-		c, err = l.run(d, 64*burstDatagrams)
+		c, err = l.run(ctx, d)
 		return err
 	})
 	return c, err
 }
 
-// Warm sends n datagrams without looking at the clock, and throws away their answers.
-func (d *Datagrams) Warm(cpu, n int) error {
+// Warm sends n datagrams without looking at what they cost, and throws away their answers.
+func (d *Datagrams) Warm(ctx context.Context, cpu, n int) error {
 	return d.space.Do(func() error {
 		if err := generate(cpu); err != nil {
 			return err
 		}
 		defer d.drain()
-		return d.burst(n)
+		return send(ctx, d, pace{left: n})
 	})
 }
 
@@ -118,9 +120,12 @@ func (d *Datagrams) drain() {
 }
 
 // Establish exchanges one packet each way on every flow with a server that echoes.
-func (d *Datagrams) Establish(patience time.Duration) error {
+func (d *Datagrams) Establish(ctx context.Context, patience time.Duration) error {
 	b := make([]byte, 64)
 	for _, fd := range d.sockets {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := limit(fd, patience); err != nil {
 			return err
 		}

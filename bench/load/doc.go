@@ -15,6 +15,10 @@
 // threads involved, divided by the packets that arrived. That figure stays right when other
 // work shares the machine; packets per second do not.
 //
+// Threads of real-time priority can stop a machine, and a call that makes frames cannot be
+// stopped: so it makes as many as take some milliseconds, the generator sleeps a moment after
+// each, and whatever waits or repeats looks at its context.
+//
 // Everything else is measured by the clock on the wall.
 //
 // # Namespaces

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -29,8 +30,8 @@ const (
 type attempt func(b []byte) error
 
 // Connections connects, sends 64 bytes, waits for the echo and closes, n clients at a time.
-func Connections(s *Space, to netip.AddrPort, n int, d time.Duration) (Exchanged, error) {
-	return exchange(s, n, d, func(b []byte) error {
+func Connections(ctx context.Context, s *Space, to netip.AddrPort, n int, d time.Duration) (Exchanged, error) {
+	return exchange(ctx, s, n, d, func(b []byte) error {
 		fd, err := connected(unix.SOCK_STREAM, to, patience)
 		if err != nil {
 			return err
@@ -45,8 +46,8 @@ func Connections(s *Space, to netip.AddrPort, n int, d time.Duration) (Exchanged
 
 // FirstPackets sends one datagram from a new socket and waits for the echo: each is the
 // first packet of its flow.
-func FirstPackets(s *Space, to netip.AddrPort, d time.Duration) (Exchanged, error) {
-	return exchange(s, 1, d, func(b []byte) error {
+func FirstPackets(ctx context.Context, s *Space, to netip.AddrPort, d time.Duration) (Exchanged, error) {
+	return exchange(ctx, s, 1, d, func(b []byte) error {
 		fd, err := connected(unix.SOCK_DGRAM, to, patience)
 		if err != nil {
 			return err
@@ -57,14 +58,14 @@ func FirstPackets(s *Space, to netip.AddrPort, d time.Duration) (Exchanged, erro
 }
 
 // RoundTrips sends datagrams on one flow, each after the answer to the one before.
-func RoundTrips(s *Space, to netip.AddrPort, d time.Duration) (Exchanged, error) {
+func RoundTrips(ctx context.Context, s *Space, to netip.AddrPort, d time.Duration) (Exchanged, error) {
 	fd := -1
 	defer func() {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
 	}()
-	return exchange(s, 1, d, func(b []byte) (err error) {
+	return exchange(ctx, s, 1, d, func(b []byte) (err error) {
 		if fd < 0 {
 			if fd, err = connected(unix.SOCK_DGRAM, to, patience); err != nil {
 				return err
@@ -82,18 +83,22 @@ func ask(fd int, b []byte) error {
 	return err
 }
 
-// exchange makes attempts on n threads inside the namespace until the time is over.
-func exchange(s *Space, n int, d time.Duration, try attempt) (Exchanged, error) {
+// exchange makes attempts on n threads inside the namespace until the time is over. The end
+// of ctx ends it with an error, after an attempt that may wait for its answer.
+func exchange(ctx context.Context, s *Space, n int, d time.Duration, try attempt) (Exchanged, error) {
 	var all sync.WaitGroup
 	each := make([]Exchanged, n)
 	errs := make([]error, n)
 	start := time.Now()
 	for i := range n {
 		all.Go(func() {
-			errs[i] = s.Do(func() error { each[i].repeat(start.Add(d), try); return nil })
+			errs[i] = s.Do(func() error { each[i].repeat(ctx, start.Add(d), try); return nil })
 		})
 	}
 	all.Wait()
+	if ctx.Err() != nil {
+		return Exchanged{}, context.Cause(ctx)
+	}
 	out := Exchanged{Took: time.Since(start)}
 	for i := range each {
 		if errs[i] != nil {
@@ -111,9 +116,9 @@ func exchange(s *Space, n int, d time.Duration, try attempt) (Exchanged, error) 
 	return out, nil
 }
 
-func (e *Exchanged) repeat(until time.Time, try attempt) {
+func (e *Exchanged) repeat(ctx context.Context, until time.Time, try attempt) {
 	b := make([]byte, messageSize)
-	for now := time.Now(); now.Before(until); {
+	for now := time.Now(); now.Before(until) && ctx.Err() == nil; {
 		err := try(b)
 		end := time.Now()
 		if err == nil {

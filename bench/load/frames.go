@@ -2,10 +2,10 @@ package load
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"lace-cni.io/lace/bench/load/bpf"
@@ -78,14 +78,11 @@ func halves(a [4]byte) uint32 {
 	return uint32(binary.LittleEndian.Uint16(a[:2])) + uint32(binary.LittleEndian.Uint16(a[2:]))
 }
 
-// callFrames is how many frames one system call makes. Each call patches the kernel's XDP
-// dispatcher, which costs as much as thousands of frames.
-const callFrames = 1 << 17
-
 // Frames makes frames inside the kernel and transmits them on a device, 64 at a time.
 type Frames struct {
 	space   *Space
-	index   int
+	call    testRun
+	hold    *hold
 	objects bpf.LoadObjects
 }
 
@@ -96,15 +93,19 @@ func OpenFrames(s *Space, device string) (*Frames, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Frames{space: s, index: index}
+	g := &Frames{space: s}
 	if err := bpf.LoadLoadObjects(&g.objects, nil); err != nil {
 		return nil, fmt.Errorf("load the programs of a generator: %w", err)
 	}
+	if g.hold, err = holdDispatcher(g.objects.Make); err != nil {
+		return nil, errors.Join(err, g.objects.Close())
+	}
+	g.call = newTestRun(g.objects.Make.FD(), index)
 	return g, nil
 }
 
 // Close ends the generator.
-func (g *Frames) Close() error { return g.objects.Close() }
+func (g *Frames) Close() error { return errors.Join(g.hold.close(), g.objects.Close()) }
 
 // Use sets the flows to make from now on.
 func (g *Frames) Use(f Flows) error {
@@ -127,20 +128,20 @@ func (g *Frames) made() (uint64, error) {
 	return p.Made, nil
 }
 
-// xdpMD is struct xdp_md.
-type xdpMD struct{ Start, End, Meta, Ingress, Queue, Egress uint32 }
-
-const liveFrames = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
-
-// make transmits n frames. It must run on a thread inside the device's namespace.
-func (g *Frames) make(n int) error {
-	_, err := g.objects.Make.Run(&ebpf.RunOptions{
-		Data:    make([]byte, FrameLength),
-		Context: xdpMD{End: FrameLength, Ingress: uint32(g.index)},
-		Repeat:  uint32(n), Flags: liveFrames, BatchSize: 64,
-	})
+// make transmits n frames and returns how many it made: fewer when a signal came. It must
+// run on a thread inside the device's namespace.
+func (g *Frames) make(n int) (int, error) {
+	before, err := g.made()
 	if err != nil {
-		return fmt.Errorf("make frames in %s: %w", g.space.name, err)
+		return 0, err
 	}
-	return nil
+	switch errno := g.call.run(n); errno {
+	case 0:
+		return n, nil
+	case unix.EINTR:
+		after, err := g.made()
+		return int(after - before), err
+	default:
+		return 0, fmt.Errorf("make frames in %s: %w", g.space.name, errno)
+	}
 }

@@ -85,10 +85,10 @@ func TestFramesArriveAndAreCounted(t *testing.T) {
 	g := s.generator(t, 0, flows)
 	there := s.sink(t, s.server, false, load.Answer)
 	back := s.sink(t, s.client, true, load.Swallow)
-	must(t, g.Warm(s.cpu, 1000)) // neighbours
+	must(t, g.Warm(t.Context(), s.cpu, 1000)) // neighbours
 	before, err := back.Taken()
 	must(t, err)
-	c, err := g.Run(load.Loop{CPU: s.cpu, Packets: 20000, Arrived: there.Taken})
+	c, err := g.Run(t.Context(), load.Loop{CPU: s.cpu, Packets: 20000, Arrived: there.Taken})
 	must(t, err)
 	after, err := back.Taken()
 	must(t, err)
@@ -110,10 +110,10 @@ func TestFramesHaveRightChecksums(t *testing.T) {
 	back := s.sink(t, s.client, true, load.Swallow)
 	for _, first := range []int{0, 1 << 14} {
 		g := s.generator(t, first, flows)
-		must(t, g.Warm(s.cpu, 16)) // neighbours, and a receiver that may have slept
+		must(t, g.Warm(t.Context(), s.cpu, 16)) // neighbours, and a receiver that may have slept
 		before, err := back.Taken()
 		must(t, err)
-		c, err := g.Run(load.Loop{CPU: s.cpu, Packets: flows, Arrived: back.Taken})
+		c, err := g.Run(t.Context(), load.Loop{CPU: s.cpu, Packets: flows, Arrived: back.Taken})
 		must(t, err)
 		after, err := back.Taken()
 		must(t, err)
@@ -151,24 +151,30 @@ func TestSockets(t *testing.T) {
 	d, err := load.OpenDatagrams(s.client, s.to, 8)
 	must(t, err)
 	defer d.Close()
-	must(t, d.Establish(time.Second))
+	must(t, d.Establish(t.Context(), time.Second))
 	there := s.sink(t, s.server, false, load.Swallow)
-	c, err := d.Run(load.Loop{CPU: s.cpu, Packets: 3200, Arrived: there.Taken})
+	c, err := d.Run(t.Context(), load.Loop{CPU: s.cpu, Packets: 3200, Arrived: there.Taken})
 	must(t, err)
 	if c.Sent != 3200 || c.Arrived != c.Sent {
 		t.Errorf("datagrams: %d sent, %d arrived, want 3200", c.Sent, c.Arrived)
 	}
 	must(t, there.Set(load.Ignore))
 
-	streamed, err := load.Stream(s.client, load.Discard(s.to), 2, 20*time.Millisecond, 100*time.Millisecond)
+	streamed, err := load.Stream(t.Context(), s.client, load.Discard(s.to), 2, 20*time.Millisecond, 100*time.Millisecond)
 	must(t, err)
 	if streamed.Bytes < 1<<20 {
 		t.Errorf("two streams carried %d bytes in %s", streamed.Bytes, streamed.Took)
 	}
 	for name, run := range map[string]func() (load.Exchanged, error){
-		"connections":   func() (load.Exchanged, error) { return load.Connections(s.client, s.to, 2, 50*time.Millisecond) },
-		"first packets": func() (load.Exchanged, error) { return load.FirstPackets(s.client, s.to, 50*time.Millisecond) },
-		"round trips":   func() (load.Exchanged, error) { return load.RoundTrips(s.client, s.to, 50*time.Millisecond) },
+		"connections": func() (load.Exchanged, error) {
+			return load.Connections(t.Context(), s.client, s.to, 2, 50*time.Millisecond)
+		},
+		"first packets": func() (load.Exchanged, error) {
+			return load.FirstPackets(t.Context(), s.client, s.to, 50*time.Millisecond)
+		},
+		"round trips": func() (load.Exchanged, error) {
+			return load.RoundTrips(t.Context(), s.client, s.to, 50*time.Millisecond)
+		},
 	} {
 		e, err := run()
 		if err != nil || e.Failed > 0 || len(e.Times) < 10 {
@@ -180,7 +186,7 @@ func TestSockets(t *testing.T) {
 // TestNobodyAnswers: an attempt without an answer is a failure that says why.
 func TestNobodyAnswers(t *testing.T) {
 	s := newStage(t)
-	if e, err := load.Connections(s.client, s.to, 1, time.Millisecond); err == nil {
+	if e, err := load.Connections(t.Context(), s.client, s.to, 1, time.Millisecond); err == nil {
 		t.Errorf("connections without a server: %+v", e)
 	}
 }
@@ -188,7 +194,7 @@ func TestNobodyAnswers(t *testing.T) {
 // TestCeiling: nothing in the way of the generator is faster than a node.
 func TestCeiling(t *testing.T) {
 	s := newStage(t)
-	c, err := load.Ceiling(s.client, s.cpu, time.Millisecond)
+	c, err := load.Ceiling(t.Context(), s.client, s.cpu, time.Millisecond)
 	must(t, err)
 	if c.Arrived == 0 || c.Loss() > 0.01 {
 		t.Errorf("%d sent, %d arrived", c.Sent, c.Arrived)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -33,8 +34,8 @@ func (s Streamed) PerGiB(count uint64) float64 {
 const writeSize = 128 << 10
 
 // Stream writes as fast as TCP takes it on n connections, to a port that throws it away.
-// What comes before the warm-up is over is not counted.
-func Stream(s *Space, to netip.AddrPort, n int, warm, measured time.Duration) (Streamed, error) {
+// What comes before the warm-up is over is not counted. The end of ctx ends it with an error.
+func Stream(ctx context.Context, s *Space, to netip.AddrPort, n int, warm, measured time.Duration) (Streamed, error) {
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
@@ -54,18 +55,18 @@ func Stream(s *Space, to netip.AddrPort, n int, warm, measured time.Duration) (S
 	if err != nil {
 		return Streamed{}, err
 	}
-	return stream(fds, warm, measured)
+	return stream(ctx, fds, warm, measured)
 }
 
-func stream(fds []int, warm, measured time.Duration) (out Streamed, err error) {
+func stream(ctx context.Context, fds []int, warm, measured time.Duration) (out Streamed, err error) {
 	var writers sync.WaitGroup
 	failed := make([]error, len(fds))
 	for i, fd := range fds {
 		writers.Go(func() { failed[i] = write(fd) })
 	}
-	time.Sleep(warm)
+	pause(ctx, warm)
 	before, start := look(fds), time.Now()
-	time.Sleep(measured)
+	pause(ctx, measured)
 	after := look(fds)
 	out = after.since(before)
 	out.Took = time.Since(start)
@@ -76,10 +77,21 @@ func stream(fds []int, warm, measured time.Duration) (out Streamed, err error) {
 	if err := errors.Join(failed...); err != nil {
 		return out, err
 	}
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
 	if out.Bytes == 0 {
 		return out, fmt.Errorf("nothing was acknowledged in %s", measured)
 	}
 	return out, nil
+}
+
+// pause sleeps, but not beyond the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // write ends when the socket is shut down.

@@ -8,17 +8,23 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Priorities of SCHED_FIFO. What serves comes before what makes packets, so that a queue is
+// Real-time priorities. What serves comes before what makes packets, so that a queue is
 // emptied before more is put in: a closed loop.
+//
+// Threads of one priority take turns (SCHED_RR). With SCHED_FIFO they would not: Go's
+// runtime has goroutines that call the scheduler over and over until another thread has got
+// on, such as the one that sweeps memory, and on the processor that they share that thread
+// would never run again.
 const (
-	PriorityGenerator = 5
-	PriorityServer    = 10
+	PriorityGenerator = 1
+	PriorityServer    = 2
 )
 
 // Pin binds a thread to one processor; 0 is the calling thread.
@@ -31,10 +37,10 @@ func Pin(thread, cpu int) error {
 	return nil
 }
 
-// Prefer gives a thread a real-time priority (SCHED_FIFO), or the usual scheduling back with
+// Prefer gives a thread a real-time priority (SCHED_RR), or the usual scheduling back with
 // priority 0. 0 is the calling thread.
 func Prefer(thread, priority int) error {
-	policy := unix.SCHED_FIFO
+	policy := unix.SCHED_RR
 	if priority == 0 {
 		policy = unix.SCHED_NORMAL
 	}
@@ -89,8 +95,18 @@ func threads(processes []int) (out []int) {
 	return out
 }
 
+var softirqThreads sync.Map // by processor: looking through all processes takes long
+
 // SoftirqThread is the kernel thread that takes over softirqs of a processor; 0: none found.
 func SoftirqThread(cpu int) int {
+	pid, ok := softirqThreads.Load(cpu)
+	if !ok {
+		pid, _ = softirqThreads.LoadOrStore(cpu, findSoftirqThread(cpu))
+	}
+	return pid.(int)
+}
+
+func findSoftirqThread(cpu int) int {
 	want := fmt.Sprintf("ksoftirqd/%d\n", cpu)
 	names, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, n := range names {
