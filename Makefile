@@ -27,13 +27,13 @@ demo: ## Run Lace on this machine: real packets as root or with sudo, else simul
 test: ## Run all tests; those that need privileges run when the process has them
 	$(GO) run ./bench/testreport ./...
 
-bench: bin/lace-bench ## Measure Lace beside kube-proxy's rules within half an hour (BENCH="-loads rtt" narrows it)
+bench: bin/lace-bench ## Measure Lace beside kube-proxy's rules, a quarter of an hour (BENCH="-loads rtt" narrows it)
 	$(SUDO) bin/lace-bench -kind bench -json bin/bench.json $(BENCH)
 
 bench-full: bin/lace-bench ## Measure everything with everything: hours
 	$(SUDO) bin/lace-bench -kind full -json bin/bench-full.json $(BENCH)
 
-bench-smoke: bin/lace-bench ## Does the bench run? A minute; its figures mean nothing
+bench-smoke: bin/lace-bench ## Does the bench run? Its figures mean nothing
 	$(SUDO) bin/lace-bench -kind smoke -json bin/bench-smoke.json $(BENCH)
 
 .PHONY: bin/lace-bench

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 	"time"
 
 	"lace-cni.io/lace/bench/load"
+	"lace-cni.io/lace/bench/suite/measure"
 	"lace-cni.io/lace/bench/suite/plan"
 	"lace-cni.io/lace/bench/suite/record"
 	"lace-cni.io/lace/bench/suite/rig"
@@ -24,6 +26,7 @@ type driver struct {
 	say    io.Writer
 	begun  time.Time
 	broken int // measurements and modes that failed
+	slack  time.Duration
 }
 
 func newDriver(p *plan.Plan, say io.Writer) (*driver, error) {
@@ -35,7 +38,7 @@ func newDriver(p *plan.Plan, say io.Writer) (*driver, error) {
 		return nil, errors.New("nothing is left to measure: name fewer restrictions")
 	}
 	return &driver{
-		plan: p, steps: steps, rigs: map[plan.Place]*rig.Rig{}, say: say, begun: time.Now(),
+		plan: p, steps: steps, rigs: map[plan.Place]*rig.Rig{}, say: say, begun: time.Now(), slack: slack,
 		cpu: runtime.NumCPU() - 1, // the first has most of the machine's interrupts
 		run: &record.Run{
 			Layout: record.Layout, Kind: p.Kind, Started: time.Now().UTC(),
@@ -50,7 +53,7 @@ func (d *driver) measure(ctx context.Context) error {
 	if err := d.build(ctx); err != nil {
 		return err
 	}
-	if err := d.ceiling(); err != nil {
+	if err := d.ceiling(ctx); err != nil {
 		return err
 	}
 	if d.plan.WarmUp {
@@ -71,6 +74,9 @@ func (d *driver) measure(ctx context.Context) error {
 	d.run.Seconds = time.Since(d.begun).Seconds()
 	d.run.Machine.LoadEnd = record.LoadAverage()
 	d.judgeLane()
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped after %d rounds", d.run.Rounds)
+	}
 	if d.run.Rounds == 0 {
 		return errors.New("no round was completed")
 	}
@@ -111,10 +117,13 @@ func (d *driver) skip(p plan.Place, err error) {
 	d.progress("skipped: %v", err)
 }
 
+// enough time for the generator alone, whose figure hardly varies.
+const enough = 500 * time.Millisecond
+
 // ceiling measures the generator alone, in any rig.
-func (d *driver) ceiling() error {
+func (d *driver) ceiling(ctx context.Context) error {
 	for _, r := range d.rigs {
-		c, err := load.Ceiling(r.Space("outside"), d.cpu, d.plan.Times.For)
+		c, err := load.Ceiling(ctx, r.Space("outside"), d.cpu, min(d.plan.Times.For, enough))
 		if err != nil {
 			return fmt.Errorf("the generator alone: %w", err)
 		}
@@ -134,14 +143,14 @@ func (d *driver) round(ctx context.Context, number int) bool {
 				return false
 			}
 			if r := d.rigs[place]; r != nil {
-				d.take(s, place, r, number)
+				d.take(ctx, s, place, r, number)
 			}
 		}
 	}
 	return true
 }
 
-func (d *driver) take(s *plan.Step, place plan.Place, r *rig.Rig, number int) {
+func (d *driver) take(ctx context.Context, s *plan.Step, place plan.Place, r *rig.Rig, number int) {
 	times := d.plan.Times
 	if number < 0 {
 		times.Warm, times.For = times.Warm/4, times.For/4
@@ -150,7 +159,13 @@ func (d *driver) take(s *plan.Step, place plan.Place, r *rig.Rig, number int) {
 		Mode: place.Mode, Round: number,
 		Measurement: record.Measurement{Load: s.Load.Name, Path: string(s.Path), Services: place.Services},
 	}
-	values, err := s.Load.Run(r, s.Path, d.cpu, times)
+	d.progress("measuring %s, %s", sample.Measurement, place.Mode)
+	values, err := d.within(ctx, place, func(ctx context.Context) (measure.Values, error) {
+		return s.Load.Run(ctx, r, s.Path, d.cpu, times)
+	})
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		d.broken++
 		sample.Error = err.Error()
@@ -180,10 +195,20 @@ func (d *driver) judgeLane() {
 	}
 }
 
+// close ends all rigs at once, but for those in which something hangs: these end with the
+// process.
 func (d *driver) close() {
+	var all sync.WaitGroup
+	errs := make(map[plan.Place]*error, len(d.rigs))
 	for place, r := range d.rigs {
-		if err := r.Close(); err != nil {
-			d.note("closing %s: %v", place.Mode, err)
+		err := new(error)
+		errs[place] = err
+		all.Go(func() { *err = r.Close() })
+	}
+	all.Wait()
+	for place, err := range errs {
+		if *err != nil {
+			d.note("closing %s: %v", place.Mode, *err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	o := new(options)
 	f := flag.NewFlagSet("lace-bench", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.StringVar(&o.kind, "kind", plan.Bench, "`kind` of run: smoke (a minute, no timing means anything), bench (half an hour) or full (hours)")
+	f.StringVar(&o.kind, "kind", plan.Bench, "`kind` of run: smoke (less than a minute, no timing means anything), bench (a quarter of an hour) or full (hours)")
 	f.Var(&o.modes, "modes", "only these `modes`, separated by commas: "+strings.Join(rig.Names(), ", "))
 	f.Var(&o.loads, "loads", "only these `loads`, separated by commas")
 	f.Var(&o.services, "services", "only these `numbers` of services, separated by commas")

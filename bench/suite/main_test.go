@@ -17,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) {
 	lab.Main()
+	if os.Getenv(programVariable) != "" {
+		main()
+	}
 	os.Exit(m.Run())
 }
 

@@ -98,7 +98,7 @@ func (b *bench) placed(f func() error) error {
 }
 
 func (b *bench) loop(s sinks) load.Loop {
-	return load.Loop{CPU: b.cpu, Processes: b.Processes(), For: b.times.For, Burst: b.times.Burst, Arrived: s.taken}
+	return load.Loop{CPU: b.cpu, Processes: b.Processes(), For: b.times.For, Arrived: s.taken}
 }
 
 // values of a closed loop; punted is what user space received meanwhile, per packet sent.
@@ -127,7 +127,7 @@ func establishedFrames(b *bench) (Values, error) {
 		if err := s.set(load.Answer); err != nil {
 			return nil, err
 		}
-		if err := g.Warm(b.cpu, exchanges*frameFlows); err != nil {
+		if err := g.Warm(b.ctx, b.cpu, exchanges*frameFlows); err != nil {
 			return nil, err
 		}
 		return b.swallow(g, s)
@@ -139,7 +139,7 @@ func (b *bench) swallow(g *load.Frames, s sinks) (Values, error) {
 	if err := s.set(load.Swallow); err != nil {
 		return nil, err
 	}
-	return b.values(func() (load.Cost, error) { return g.Run(b.loop(s)) })
+	return b.values(func() (load.Cost, error) { return g.Run(b.ctx, b.loop(s)) })
 }
 
 // onewayFrames: other flows than the established ones, which no sink answers.
@@ -148,7 +148,7 @@ func onewayFrames(b *bench) (Values, error) {
 		if err := s.set(load.Swallow); err != nil {
 			return nil, err
 		}
-		if err := g.Warm(b.cpu, exchanges*frameFlows); err != nil {
+		if err := g.Warm(b.ctx, b.cpu, exchanges*frameFlows); err != nil {
 			return nil, err
 		}
 		return b.swallow(g, s)
@@ -179,7 +179,7 @@ func (b *bench) newFlows(n int) (Values, error) {
 		}
 		l := b.loop(s)
 		l.Packets = n
-		return b.values(func() (load.Cost, error) { return g.Run(l) })
+		return b.values(func() (load.Cost, error) { return g.Run(b.ctx, l) })
 	})
 	return v, errors.Join(err, b.Forget())
 }
@@ -190,7 +190,7 @@ func directFrames(b *bench) (Values, error) {
 		if err := s.set(load.Swallow); err != nil {
 			return nil, err
 		}
-		if err := g.Warm(b.cpu, frameFlows); err != nil {
+		if err := g.Warm(b.ctx, b.cpu, frameFlows); err != nil {
 			return nil, err
 		}
 		return b.swallow(g, s)
@@ -211,7 +211,7 @@ func floorFrames(b *bench) (Values, error) {
 		defer floor.Close()
 		l := b.loop(nil)
 		l.Arrived = floor.Taken
-		return b.values(func() (load.Cost, error) { return g.Run(l) })
+		return b.values(func() (load.Cost, error) { return g.Run(b.ctx, l) })
 	})
 }
 
@@ -222,7 +222,7 @@ func establishedSockets(b *bench) (v Values, err error) {
 		return nil, err
 	}
 	defer d.Close()
-	if err := d.Establish(patience); err != nil {
+	if err := d.Establish(b.ctx, patience); err != nil {
 		return nil, err
 	}
 	s, err := b.openSinks()
@@ -234,13 +234,13 @@ func establishedSockets(b *bench) (v Values, err error) {
 		return nil, err
 	}
 	err = b.placed(func() error {
-		if err := d.Warm(b.cpu, exchanges*32*socketFlows); err != nil {
+		if err := d.Warm(b.ctx, b.cpu, exchanges*32*socketFlows); err != nil {
 			return err
 		}
 		if err := s.set(load.Swallow); err != nil {
 			return err
 		}
-		v, err = b.values(func() (load.Cost, error) { return d.Run(b.loop(s)) })
+		v, err = b.values(func() (load.Cost, error) { return d.Run(b.ctx, b.loop(s)) })
 		return err
 	})
 	return v, err

@@ -6,6 +6,7 @@
 package measure
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +71,6 @@ type Times struct {
 	Warm     time.Duration // before it, of streams
 	For      time.Duration
 	NewFlows int // how many new flows to make, in place of For
-	Burst    int // see load.Loop; 0 where figures matter
 }
 
 // Refuses says why a mode cannot carry the load on a path; empty: it can. want is whether a
@@ -89,16 +89,18 @@ func (l *Load) Refuses(m rig.Mode, p rig.Path) (why string, want bool) {
 
 // bench is one measurement in work.
 type bench struct {
+	ctx context.Context // of this one measurement
 	*rig.Rig
 	path  rig.Path
 	cpu   int
 	times Times
 }
 
-// Run takes the figures of a load. cpu is where closed loops run.
-func (l *Load) Run(r *rig.Rig, p rig.Path, cpu int, t Times) (Values, error) {
+// Run takes the figures of a load. cpu is where closed loops run. The end of ctx ends it with
+// an error within a second.
+func (l *Load) Run(ctx context.Context, r *rig.Rig, p rig.Path, cpu int, t Times) (Values, error) {
 	before := r.Drops()
-	v, err := l.run(&bench{r, p, cpu, t})
+	v, err := l.run(&bench{ctx, r, p, cpu, t})
 	if err == nil {
 		return v, nil
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // quick is as short as a measurement can be.
-var quick = Times{Warm: 20 * time.Millisecond, For: 30 * time.Millisecond, NewFlows: 4096, Burst: 8192}
+var quick = Times{Warm: 20 * time.Millisecond, For: 30 * time.Millisecond, NewFlows: 4096}
 
 // TestEveryModeCarriesEveryLoad: each mode that this machine can have is built, and each load
 // that it does not refuse gives a figure in the field that the table shows; on the longer
@@ -57,7 +57,7 @@ func carries(t *testing.T, l *Load, r *rig.Rig, p rig.Path) {
 	if why, _ := l.Refuses(r.Mode, p); why != "" {
 		return
 	}
-	v, err := l.Run(r, p, runtime.NumCPU()-1, quick)
+	v, err := l.Run(t.Context(), r, p, runtime.NumCPU()-1, quick)
 	if err != nil {
 		t.Error(err)
 		return

@@ -20,7 +20,7 @@ func streams(n int) func(*bench) (Values, error) {
 func directStream(b *bench) (Values, error) { return b.stream(b.Pod(b.path), 1) }
 
 func (b *bench) stream(to netip.AddrPort, n int) (Values, error) {
-	s, err := load.Stream(b.Client(b.path), load.Discard(to), n, b.times.Warm, b.times.For)
+	s, err := load.Stream(b.ctx, b.Client(b.path), load.Discard(to), n, b.times.Warm, b.times.For)
 	if err != nil {
 		return nil, err
 	}
@@ -34,20 +34,20 @@ func (b *bench) stream(to netip.AddrPort, n int) (Values, error) {
 const connectClients = 4
 
 func connections(b *bench) (Values, error) {
-	e, err := load.Connections(b.Client(b.path), b.Target(b.path), connectClients, b.times.For)
+	e, err := load.Connections(b.ctx, b.Client(b.path), b.Target(b.path), connectClients, b.times.For)
 	return exchanged(e, err)
 }
 
 func roundTrips(b *bench) (Values, error) {
-	if _, err := load.RoundTrips(b.Client(b.path), b.Target(b.path), b.times.Warm/4); err != nil {
+	if _, err := load.RoundTrips(b.ctx, b.Client(b.path), b.Target(b.path), b.times.Warm/4); err != nil {
 		return nil, err
 	}
-	e, err := load.RoundTrips(b.Client(b.path), b.Target(b.path), b.times.For)
+	e, err := load.RoundTrips(b.ctx, b.Client(b.path), b.Target(b.path), b.times.For)
 	return exchanged(e, err)
 }
 
 func firstPackets(b *bench) (Values, error) {
-	e, err := load.FirstPackets(b.Client(b.path), b.Target(b.path), b.times.For)
+	e, err := load.FirstPackets(b.ctx, b.Client(b.path), b.Target(b.path), b.times.For)
 	return exchanged(e, err)
 }
 

@@ -17,17 +17,18 @@ import (
 
 // Kinds of run.
 const (
-	Smoke = "smoke" // does it run at all: about a minute
-	Bench = "bench" // what the goals need: within half an hour
+	Smoke = "smoke" // does it run at all: less than a minute
+	Bench = "bench" // what the goals need: a quarter of an hour
 	Full  = "full"  // everything with everything: hours
 )
 
-// Part is modes × services × paths × loads.
+// Part is modes × services × paths × loads, in every round or in each so-manieth.
 type Part struct {
 	Modes    []string
 	Services []int
 	Paths    []rig.Path
 	Loads    []string
+	Every    int // 0: in each
 }
 
 // Plan of a run.
@@ -58,33 +59,55 @@ func New(kind string) (*Plan, error) {
 	switch kind {
 	case Smoke:
 		return &Plan{
-			Kind: kind, Rounds: 1, Budget: 2 * time.Minute, FlowSlots: 1 << 18,
-			Times: measure.Times{Warm: 50 * time.Millisecond, For: 150 * time.Millisecond, NewFlows: 1 << 14, Burst: 1 << 15},
+			Kind: kind, Rounds: 1, Budget: time.Minute, FlowSlots: 1 << 18,
+			Times: measure.Times{Warm: 20 * time.Millisecond, For: 60 * time.Millisecond, NewFlows: 1 << 13},
 			Parts: []Part{
-				{oneWorker, []int{1}, []rig.Path{rig.Node}, everyLoad},
-				{[]string{"lace", "nft"}, []int{1}, []rig.Path{rig.Across, rig.Outside}, []string{"udp-frames", "tcp-1"}},
+				{Modes: oneWorker, Services: one, Paths: node, Loads: everyLoad},
+				{Modes: []string{"lace", "nft"}, Services: one, Paths: []rig.Path{rig.Across, rig.Outside}, Loads: []string{"udp-frames", "tcp-1"}},
 			},
 		}, nil
 	case Bench:
 		return &Plan{
-			Kind: kind, Rounds: 7, Budget: 27 * time.Minute, FlowSlots: 1 << 20, WarmUp: true,
-			Times: measure.Times{Warm: 200 * time.Millisecond, For: 600 * time.Millisecond, NewFlows: 1 << 16},
-			Parts: []Part{
-				{oneWorker, []int{1}, []rig.Path{rig.Node}, everyLoad},
-				{[]string{"lace", "lace-off", "nft", "iptables", "direct"}, []int{1}, []rig.Path{rig.Outside}, []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "floor"}},
-				{[]string{"lace", "nft", "direct"}, []int{1}, []rig.Path{rig.Across}, []string{"udp-frames", "tcp-1", "tcp-8", "rtt"}},
-				{[]string{"lace", "nft"}, []int{10000}, []rig.Path{rig.Node}, []string{"udp-frames", "udp-new", "connect"}},
-				{[]string{"lace-w2", "lace-off-w2"}, []int{1}, []rig.Path{rig.Node}, []string{"tcp-8", "connect", "rtt"}},
-			},
+			Kind: kind, Rounds: 12, Budget: 14 * time.Minute, FlowSlots: 1 << 20, WarmUp: true,
+			Times: measure.Times{Warm: 150 * time.Millisecond, For: 500 * time.Millisecond, NewFlows: 1 << 16},
+			Parts: append(judged(), beside()...),
 		}, nil
 	case Full:
 		return &Plan{
 			Kind: kind, Rounds: 9, Budget: 6 * time.Hour, FlowSlots: 1 << 20, WarmUp: true,
 			Times: measure.Times{Warm: 500 * time.Millisecond, For: 1500 * time.Millisecond, NewFlows: 1 << 16},
-			Parts: []Part{{rig.Names(), []int{1, 1000, 10000}, rig.Paths, everyLoad}},
+			Parts: []Part{{Modes: rig.Names(), Services: []int{1, 1000, 10000}, Paths: rig.Paths, Loads: everyLoad}},
 		}, nil
 	}
 	return nil, fmt.Errorf("no kind of run %q: say %s, %s or %s", kind, Smoke, Bench, Full)
+}
+
+var (
+	one  = []int{1}
+	node = []rig.Path{rig.Node}
+)
+
+// judged are the parts that goals are judged by: in each round.
+func judged() []Part {
+	return []Part{
+		{Modes: []string{"lace", "nft"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-sockets", "udp-new", "tcp-1", "tcp-8", "connect", "rtt"}},
+		{Modes: []string{"lace", "nft"}, Services: one, Paths: []rig.Path{rig.Outside}, Loads: []string{"udp-frames", "tcp-1"}},
+		{Modes: []string{"lace"}, Services: []int{10000}, Paths: node, Loads: []string{"udp-frames", "udp-new"}},
+		{Modes: []string{"lace", "direct"}, Services: one, Paths: node, Loads: []string{"direct-frames", "direct-tcp"}},
+		{Modes: []string{"lace-off", "asavie"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new"}},
+	}
+}
+
+// beside is what stands beside the goals in the table: in every third round.
+func beside() []Part {
+	const every = 3
+	return []Part{
+		{Modes: oneWorker, Services: one, Paths: node, Loads: everyLoad, Every: every},
+		{Modes: []string{"lace", "lace-off", "nft", "iptables", "direct"}, Services: one, Paths: []rig.Path{rig.Outside}, Loads: []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "floor"}, Every: every},
+		{Modes: []string{"lace", "nft", "direct"}, Services: one, Paths: []rig.Path{rig.Across}, Loads: []string{"udp-frames", "tcp-1", "tcp-8", "rtt"}, Every: every},
+		{Modes: []string{"lace", "nft"}, Services: []int{10000}, Paths: node, Loads: []string{"udp-frames", "udp-new", "connect"}, Every: every},
+		{Modes: []string{"lace-w2", "lace-off-w2"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new", "tcp-8", "connect", "rtt"}, Every: every},
+	}
 }
 
 // Narrow leaves out what is not named; an empty list names everything.
@@ -114,6 +137,7 @@ type Step struct {
 	Load   *measure.Load
 	Path   rig.Path
 	Places []Place
+	every  map[Place]int // in which rounds; absent: in each
 }
 
 // Steps are in the order in which each round takes them. Skips are what was asked for and
@@ -131,7 +155,7 @@ func (p *Plan) Steps() (steps []Step, skips []record.Skip, err error) {
 					return nil, nil, err
 				}
 				skips = append(skips, skipped...)
-				steps = merge(steps, Step{load, path, places})
+				steps = merge(steps, newStep(load, path, places, part.Every))
 			}
 		}
 	}
@@ -160,6 +184,14 @@ func (p *Part) places(load *measure.Load, path rig.Path) (places []Place, skips 
 	return places, skips, nil
 }
 
+func newStep(load *measure.Load, path rig.Path, places []Place, every int) Step {
+	s := Step{Load: load, Path: path, Places: places, every: map[Place]int{}}
+	for _, place := range places {
+		s.every[place] = max(every, 1)
+	}
+	return s
+}
+
 // merge joins what different parts say of one load and path, so that it is measured in one
 // go.
 func merge(steps []Step, s Step) []Step {
@@ -170,18 +202,26 @@ func merge(steps []Step, s Step) []Step {
 	if i < 0 {
 		return append(steps, s)
 	}
+	have := &steps[i]
 	for _, place := range s.Places {
-		if !slices.Contains(steps[i].Places, place) {
-			steps[i].Places = append(steps[i].Places, place)
+		if often, ok := have.every[place]; ok {
+			have.every[place] = min(often, s.every[place])
+			continue
 		}
+		have.Places, have.every[place] = append(have.Places, place), s.every[place]
 	}
 	return steps
 }
 
 // Turn is the order of a step's places in a round: another one begins each time.
-func (s *Step) Turn(round int) []Place {
+func (s *Step) Turn(round int) (out []Place) {
 	k := round % len(s.Places)
-	return slices.Concat(s.Places[k:], s.Places[:k])
+	for _, place := range slices.Concat(s.Places[k:], s.Places[:k]) {
+		if round%max(s.every[place], 1) == 0 {
+			out = append(out, place)
+		}
+	}
+	return out
 }
 
 // Rigs are the places that steps need.

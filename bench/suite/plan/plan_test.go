@@ -105,11 +105,29 @@ func TestTurn(t *testing.T) {
 // TestAnUnknownNameIsAnError: not an empty run.
 func TestAnUnknownNameIsAnError(t *testing.T) {
 	for _, part := range []Part{
-		{[]string{"ipvs"}, []int{1}, []rig.Path{rig.Node}, []string{"rtt"}},
-		{[]string{"nft"}, []int{1}, []rig.Path{rig.Node}, []string{"icmp"}},
+		{Modes: []string{"ipvs"}, Services: one, Paths: node, Loads: []string{"rtt"}},
+		{Modes: []string{"nft"}, Services: one, Paths: node, Loads: []string{"icmp"}},
 	} {
 		if _, _, err := (&Plan{Parts: []Part{part}}).Steps(); err == nil {
 			t.Errorf("%+v: accepted", part)
+		}
+	}
+}
+
+// TestRarePlaces: a place that two parts name is measured as often as the more frequent says,
+// and what is measured seldom is left out of the rounds between.
+func TestRarePlaces(t *testing.T) {
+	p := Plan{Parts: []Part{
+		{Modes: []string{"lace"}, Services: one, Paths: node, Loads: []string{"rtt"}},
+		{Modes: []string{"lace", "nft"}, Services: one, Paths: node, Loads: []string{"rtt"}, Every: 3},
+	}}
+	steps, _, err := p.Steps()
+	if err != nil || len(steps) != 1 {
+		t.Fatalf("%d steps, %v", len(steps), err)
+	}
+	for round, want := range []int{2, 1, 1, 2, 1} {
+		if turn := steps[0].Turn(round); len(turn) != want || !slices.Contains(turn, Place{"lace", 1}) {
+			t.Errorf("round %d: %v, want %d places", round, turn, want)
 		}
 	}
 }
