@@ -10,7 +10,7 @@ SUDO    := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 DEMO    ?=
 BENCH   ?=
 
-.PHONY: help build demo test bench bench-full bench-smoke fuzz lint verify generate clean
+.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table fuzz lint verify generate clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,13 @@ bench-full: bin/lace-bench ## Measure everything with everything: hours
 
 bench-smoke: bin/lace-bench ## Does the bench run? Its figures mean nothing
 	$(SUDO) bin/lace-bench -kind smoke -json bin/bench-smoke.json $(BENCH)
+
+bench-record: bin/lace-bench ## Measure, keep the run in bench/recorded, and put its figures into the README
+	$(SUDO) bin/lace-bench -kind bench -json bench/recorded/bench.json $(BENCH)
+	$(MAKE) bench-table
+
+bench-table: bin/lace-bench ## Put the figures of the run in bench/recorded into the README
+	bin/lace-bench -from bench/recorded/bench.json -insert README.md
 
 .PHONY: bin/lace-bench
 bin/lace-bench:

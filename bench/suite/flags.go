@@ -27,6 +27,7 @@ type options struct {
 	json     string
 	from     string
 	markdown bool
+	insert   string
 	quiet    bool
 }
 
@@ -45,12 +46,16 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.StringVar(&o.json, "json", "", "`file` to record the run in")
 	f.StringVar(&o.from, "from", "", "measure nothing, report the run recorded in this `file`")
 	f.BoolVar(&o.markdown, "markdown", false, "write the table for a document, and nothing else")
+	f.StringVar(&o.insert, "insert", "", "put figures and goals of the run given by -from into this `document`, between its marks")
 	f.BoolVar(&o.quiet, "quiet", false, "do not say on standard error what is being done")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("%q is no flag: flags are all there is", f.Arg(0))
+	}
+	if o.insert != "" && o.from == "" {
+		return nil, errors.New("-insert needs -from: name the recorded run")
 	}
 	if o.rounds < 0 || o.each < 0 || o.budget < 0 {
 		return nil, errors.New("rounds and times cannot be negative")

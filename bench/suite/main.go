@@ -23,6 +23,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -117,9 +118,15 @@ func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal
 
 func show(out, errs io.Writer, o *options, r *record.Run, goals []goal.Goal) int {
 	var err error
-	if o.markdown {
+	switch {
+	case o.insert != "":
+		var text bytes.Buffer
+		if err = report.Summary(&text, r, goals); err == nil {
+			err = report.InsertFile(o.insert, text.Bytes())
+		}
+	case o.markdown:
 		err = report.Markdown(out, r)
-	} else {
+	default:
 		err = report.Whole(out, r, goals)
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func TestNonsenseOnTheCommandLine(t *testing.T) {
 	for _, args := range [][]string{
 		{"-kind", "slow"}, {"-modes", "ipvs"}, {"-paths", "mars"}, {"-services", "none"}, {"-services", "0"},
-		{"-rounds", "-1"}, {"stray"}, {"-bogus"},
+		{"-rounds", "-1"}, {"-insert", "README.md"}, {"stray"}, {"-bogus"},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {

@@ -104,7 +104,7 @@ func (l *Load) Run(ctx context.Context, r *rig.Rig, p rig.Path, cpu int, t Times
 	if err == nil {
 		return v, nil
 	}
-	err = fmt.Errorf("%s of %s on path %s: %w", l.Name, r.Mode.Name, p, err)
+	err = fmt.Errorf("%s of %s with %d services on path %s: %w", l.Name, r.Mode.Name, r.Services, p, err)
 	if drops := r.Drops().Since(before); drops != "" {
 		err = fmt.Errorf("%w; packets dropped meanwhile: %s", err, drops)
 	}

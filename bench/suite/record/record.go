@@ -6,6 +6,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -106,10 +107,11 @@ func (r *Run) Series(mode string, m Measurement, field string) []float64 {
 
 // Write saves the run.
 func (r *Run) Write(path string) error {
-	b, err := json.MarshalIndent(r, "", " ")
+	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("record of the run: %w", err)
 	}
+	b = bytes.ReplaceAll(b, []byte(`{"mode":`), []byte("\n{\"mode\":")) // a line for each sample
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 

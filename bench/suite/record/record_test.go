@@ -57,7 +57,7 @@ func TestARunIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, why := range map[string]string{
-		strings.Replace(string(b), `"layout": 1`, `"layout": 99`, 1): "another layout",
+		strings.Replace(string(b), `"layout":1`, `"layout":99`, 1): "another layout",
 		"{": "no JSON",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
