@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
 	"lace-cni.io/lace/slowpath/source/dir"
@@ -23,6 +24,7 @@ type options struct {
 	nodeName    string
 	sourceDir   string
 	ranges      ranges
+	nodePorts   nodePorts
 	lane        string
 	healthAddr  string
 	metricsAddr string
@@ -40,6 +42,7 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.nodeName, "node-name", "", "`name` of this node's Node object (default: the host name in lower case)")
 	f.StringVar(&o.sourceDir, "source-dir", "", "`folder` of YAML that holds Services, EndpointSlices and Nodes")
 	f.Var(&o.ranges, "service-cidrs", "service ranges, `prefixes` separated by commas; the node's own packets to them go to Lace")
+	f.Var(&o.nodePorts, "nodeport-addresses", "where node ports are answered: `addresses` of this node as prefixes separated by commas, all, or primary (the node's internal addresses)")
 	f.StringVar(&o.lane, "lane", "on", "`on` or off: whether the kernel carries established connections, or every packet of theirs goes through Go")
 	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics and /proxyMode; empty: not served")
@@ -97,7 +100,7 @@ func (o *options) config(errs io.Writer) agent.Config {
 	return agent.Config{
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
 		Source: source, SourceName: "dir:" + o.sourceDir,
-		ServiceCIDRs: o.ranges, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
+		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
 		Settings: o.settings(), Version: version, Log: log,
 	}
 }
@@ -152,4 +155,13 @@ func (r *ranges) Set(s string) error {
 	}
 	*r = out
 	return nil
+}
+
+// nodePorts is the choice of addresses for node ports in a flag.
+type nodePorts struct{ resolve.NodePorts }
+
+// Set implements flag.Value. A later flag replaces an earlier one.
+func (n *nodePorts) Set(s string) (err error) {
+	n.NodePorts, err = resolve.ParseNodePorts(s)
+	return err
 }

@@ -81,6 +81,24 @@ func (s servicePort) kinds() string {
 	return strings.Join(out, ",")
 }
 
+// outside says what clients outside the cluster get at the other addresses than the
+// ClusterIP: how many endpoints, and which rule chose them.
+func (s servicePort) outside() string {
+	return s.perFamily(func(f api.Family) string {
+		if f.External.Tier == "" {
+			return "-"
+		}
+		return fmt.Sprintf("%d %s", len(f.External.Endpoints), f.External.Tier)
+	})
+}
+
+func (s servicePort) affinity() string {
+	if s.service.Affinity == 0 {
+		return ""
+	}
+	return (time.Duration(s.service.Affinity) * time.Second).String()
+}
+
 // perFamily joins a fact about each family.
 func (s servicePort) perFamily(fact func(api.Family) string) string {
 	var out []string
@@ -105,8 +123,11 @@ var serviceColumns = []screen.Column[servicePort]{
 	{Title: "CHOSEN-BY", Value: func(s servicePort) string {
 		return s.perFamily(func(f api.Family) string { return f.Internal.Tier })
 	}},
+	{Title: "OUTSIDE", Wide: true, Value: servicePort.outside},
 	{Title: "INTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.InternalPolicy }},
 	{Title: "EXTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.ExternalPolicy }},
+	{Title: "AFFINITY", Wide: true, Value: servicePort.affinity},
+	{Title: "SOURCES", Wide: true, Value: func(s servicePort) string { return strings.Join(s.service.Sources, ",") }},
 	{Title: "NETWORK", Wide: true, Value: func(s servicePort) string { return figure(s.service.Network) }},
 	{Title: "NOT-SERVED", Wide: true, Value: servicePort.notServed},
 }

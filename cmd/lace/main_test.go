@@ -147,7 +147,7 @@ func TestCommandLines(t *testing.T) {
 		{"a limit out of range is a mistake", []string{"get", "flows", "--limit", "0"}, 2, nil, "1 to 100000"},
 		{"a word too many is a mistake", []string{"version", "now"}, 2, nil, `"now"`},
 		{"the version as the other commands say it", []string{"--version"}, 0, []string{version + "\n"}, ""},
-		{"version", []string{"version", "-o", "json"}, 0, []string{`"snapshotLayout": 1`}, ""},
+		{"version", []string{"version", "-o", "json"}, 0, []string{`"snapshotLayout": 2`}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,6 +30,7 @@ func (c *Compiler) adopt(previous *table.Snapshot) {
 		}
 		c.frontends[f.key] = f
 		f.keep = keepers(previous, r, byID)
+		f.sources = sources{r.Flags&table.Restricted != 0, slices.Clone(previous.Sources(r))}
 		c.touchFrontend(f)
 	}
 	c.backendIDs.rest()
@@ -37,13 +38,11 @@ func (c *Compiler) adopt(previous *table.Snapshot) {
 	c.adoptWiring(previous)
 }
 
-// keepers are the backends of the sets of a frontend, as far as the file tells.
+// keepers are the backends that may keep the flows of a frontend.
 func keepers(previous *table.Snapshot, r *table.Frontend, byID map[uint32]*backend) (out []*backend) {
-	for _, s := range []table.Set{r.Inside, r.Outside} {
-		for _, id := range previous.Set(s) {
-			if b := byID[id]; b != nil {
-				out = append(out, b)
-			}
+	for _, id := range previous.Keep(r) {
+		if b := byID[id]; b != nil {
+			out = append(out, b)
 		}
 	}
 	slices.SortFunc(out, func(a, b *backend) int { return a.compare(&b.key) })

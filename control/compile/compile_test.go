@@ -2,7 +2,6 @@ package compile_test
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -105,27 +104,6 @@ func TestServicesOfOneAgeAreOrderedByName(t *testing.T) {
 	diff(t, "problems", []string{"Service demo/b AddressTaken"}, problemsOf(problems))
 }
 
-func TestNotProgrammed(t *testing.T) {
-	lb := service(t, "web", "10.96.0.10", "10.244.1.5:8080")
-	lb.Type = "LoadBalancer"
-	for i := range 5 {
-		lb.Ports[0].Frontends = append(lb.Ports[0].Frontends, model.Frontend{
-			Kind: model.LoadBalancer, Addr: netip.AddrFrom4([4]byte{203, 0, 113, byte(i)}), Port: 80, Protocol: model.TCP,
-		})
-	}
-	nodePort := service(t, "np", "10.96.0.11", "10.244.1.5:8080")
-	nodePort.Type = "NodePort"
-	c := compile.New(nil)
-	c.SetService(lb)
-	c.SetService(nodePort)
-	s, problems := snapshotProblems(t, c, 1)
-	diff(t, "frontends", map[string]string{"10.96.0.10:80": "10.244.1.5:8080", "10.96.0.11:80": "10.244.1.5:8080"}, frontendsOf(s))
-	diff(t, "problems", []string{"Service demo/np NotProgrammed", "Service demo/web NotProgrammed"}, problemsOf(problems))
-	if m := problems[1].Message; !strings.Contains(m, "LoadBalancer 203.0.113.0:80/TCP") || !strings.Contains(m, "2 more") {
-		t.Errorf("message %q: want the first addresses and how many more", m)
-	}
-}
-
 // TestChanged: what the tables do not show is no reason for another snapshot.
 func TestChanged(t *testing.T) {
 	c := compile.New(nil)
@@ -146,23 +124,30 @@ func TestChanged(t *testing.T) {
 	relabelled := service(t, "web", "10.96.0.10", "10.244.1.5:8080")
 	relabelled.Type, relabelled.Ports[0].Name = "NodePort", "http"
 	c.SetService(relabelled)
-	want("a type that is not programmed", false)
-	diff(t, "its notice is there all the same", []string{"Service demo/web NotProgrammed"}, problemsOf(c.Problems()))
+	want("another type and name of a port, at the same addresses", false)
+	remembered := service(t, "web", "10.96.0.10", "10.244.1.5:8080")
+	remembered.Affinity = 60
+	c.SetService(remembered)
+	want("clients are remembered from now on", true)
+	snapshot(t, c, 3)
+	c.SetService(service(t, "web", "10.96.0.10", "10.244.1.5:8080"))
+	want("and are not any more", true)
+	snapshot(t, c, 4)
 	c.SetService(service(t, "web", "10.96.0.10", "10.244.1.5:8080,draining"))
 	want("the only endpoint drains: it is still all there is", false)
 	c.SetService(service(t, "web", "10.96.0.10", "10.244.1.5:8080,down"))
 	want("the only endpoint is down", true)
-	snapshot(t, c, 3)
+	snapshot(t, c, 5)
 	c.SetAttachments(twoPods())
 	want("attachments", true)
-	snapshot(t, c, 4)
+	snapshot(t, c, 6)
 	c.SetAttachments(twoPods())
 	want("the same attachments once more", false)
 	settings := table.DefaultSettings()
 	settings.AnswersPerSecond++
 	c.SetSettings(settings)
 	want("other settings", true)
-	snapshot(t, c, 5)
+	snapshot(t, c, 7)
 	want("after all", false)
 }
 

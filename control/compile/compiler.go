@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"net/netip"
 	"time"
 
 	"lace-cni.io/lace/control/model"
@@ -22,7 +23,8 @@ type Compiler struct {
 	refused        map[*frontend]struct{} // those with claims to the address of a resident
 
 	residents map[spot]resident
-	vips      map[spot]int          // how many frontends are served at an address
+	nodes     map[netip.Addr]bool   // addresses of the nodes of the cluster
+	vips      map[spot]int          // how many frontends have the whole of an address
 	looping   map[*backend]struct{} // those at such an address
 
 	notices map[model.Name]model.Problem
@@ -36,6 +38,7 @@ type Compiler struct {
 	settings, publishedSettings table.Settings
 
 	contents table.Contents // memory that is used again
+	listed   map[*offer]lists
 	file     []byte
 	written  bool
 }
@@ -54,6 +57,7 @@ func New(previous *table.Snapshot) *Compiler {
 		vips:      map[spot]int{},
 		looping:   map[*backend]struct{}{},
 		notices:   map[model.Name]model.Problem{},
+		listed:    map[*offer]lists{},
 		limit:     room{MaxFrontends, MaxBackends},
 		settings:  table.DefaultSettings(),
 	}

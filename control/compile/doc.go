@@ -8,7 +8,7 @@
 //     whose key is gone rests before it is given away again.
 //   - A generation changes when flows decided under the one before must be looked at
 //     again: a backend that stops or resumes serving, or leaves one frontend and goes on
-//     serving others; a frontend that passes to another Service; a port that comes to
+//     serving others; a frontend that passes to another Service or admits other clients; a port that comes to
 //     mean another device or next hop, or ceases to lead where it led. So the change of
 //     one endpoint concerns the flows of that endpoint alone. The new generation is taken
 //     from the number of the snapshot, so that it differs from whatever an earlier holder
@@ -20,9 +20,9 @@
 // been set again.
 //
 // Of several Services with one address and port the one that has it in the snapshot
-// before keeps it, unless another is older for certain. An address of the node or of a
-// pod of it is never given to a Service, and an endpoint whose address is one of a
-// Service is offered to nobody.
+// before keeps it, unless another is older for certain. An address of a pod of this node is
+// never given to a Service; of an address of a node it gets its own ports and no others.
+// An endpoint whose address is one of a Service is offered to nobody.
 //
 // It must never do I/O, keep time, or know Kubernetes. What cannot be honoured is a
 // Problem of one object. A Compiler is used by one goroutine at a time.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"lace-cni.io/lace/control/model"
-	"lace-cni.io/lace/fastpath/table"
 )
 
 // owner tells Services apart, also two of the same name one after the other.
@@ -17,8 +16,9 @@ type owner struct {
 // claim is a Service port's wish for a frontend.
 type claim struct {
 	*frontend
+	kind    model.FrontendKind
 	service *service
-	set     *set
+	offer   *offer
 }
 
 // frontend is an address, protocol and port, with every claim to it. See holder for who
@@ -26,24 +26,14 @@ type claim struct {
 type frontend struct {
 	key
 	claims []*claim // by age of the Service
-	live   bool     // counted among the VIPs
+	live   bool     // counted among the VIPs: its whole address is a Service's
 
 	id         uint32 // as published; 0: not published
 	generation uint16
 	owner      owner      // as published; zero: published by an earlier run
 	keep       []*backend // as published, those that may keep its flows
+	sources    sources    // as published
 	dirty      bool
-}
-
-// set is what one Service port offers in one family.
-type set struct {
-	members []*backend // chosen, by address and port
-	keep    []*backend // may keep flows, by address and port
-	empty   table.Empty
-}
-
-func (s *set) equal(o *set) bool {
-	return s.empty == o.empty && slices.Equal(s.members, o.members) && slices.Equal(s.keep, o.keep)
 }
 
 func (c *Compiler) frontend(k key) *frontend {
@@ -93,7 +83,7 @@ func (c *Compiler) touchFrontend(f *frontend) {
 	} else {
 		delete(c.contested, f)
 	}
-	if _, there := c.resident(f); there && len(f.claims) > 0 {
+	if slices.ContainsFunc(f.claims, c.barred) {
 		c.refused[f] = struct{}{}
 	} else {
 		delete(c.refused, f)
@@ -115,7 +105,7 @@ func (c *Compiler) settleFrontend(f *frontend, snapshot uint64) {
 		if f.id != 0 {
 			c.frontendIDs.put(f.id)
 		}
-		f.id, f.owner, f.keep = 0, owner{}, nil
+		f.id, f.owner, f.keep, f.sources = 0, owner{}, nil, sources{}
 		if len(f.claims) == 0 {
 			delete(c.frontends, f.key)
 		}
@@ -125,27 +115,24 @@ func (c *Compiler) settleFrontend(f *frontend, snapshot uint64) {
 	case f.id == 0:
 		f.id = c.frontendIDs.take(f)
 		f.generation = stamp(snapshot, f.generation)
-	case f.owner != owner{} && f.owner != holder.service.owner:
+	case f.owner != owner{} && f.owner != holder.service.owner, !f.sources.equal(holder.offer.sources):
 		f.generation = stamp(snapshot, f.generation)
 	default:
-		for _, b := range left(f.keep, holder.set.keep) {
+		for _, b := range left(f.keep, holder.offer.keep) {
 			b.bump(snapshot)
 		}
 	}
-	f.owner, f.keep = holder.service.owner, holder.set.keep
+	f.owner, f.keep, f.sources = holder.service.owner, holder.offer.keep, holder.offer.sources
 }
 
-// holder is the claim that has the frontend, nil if there is none or the address is in
-// use on this node. The claim of the present holder stands against all but those of
-// Services that are older for certain; without one the first claim by age has it.
+// holder is the claim that has the frontend, nil if there is none that may. The claim of
+// the present holder stands against all but those of Services that are older for certain;
+// without one the first claim by age has it.
 func (c *Compiler) holder(f *frontend) *claim {
-	if _, there := c.resident(f); there {
-		return nil
-	}
 	present := c.present(f)
 	for _, l := range f.claims {
 		switch {
-		case c.excluded.service(l.service):
+		case c.excluded.service(l.service) || c.barred(l):
 		case present == nil || l == present || knownOlder(l.service.declared, present.service.declared):
 			return l
 		}
@@ -163,12 +150,12 @@ func (c *Compiler) present(f *frontend) (found *claim) {
 	most := 0
 	for _, l := range f.claims {
 		switch {
-		case c.excluded.service(l.service):
+		case c.excluded.service(l.service) || c.barred(l):
 		case f.owner == l.service.owner:
 			return l
 		case f.owner != owner{}:
 		default:
-			if n := shared(f.keep, l.set.keep); n > most {
+			if n := shared(f.keep, l.offer.keep); n > most {
 				found, most = l, n
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/packet"
@@ -36,7 +35,7 @@ func (c *Compiler) conflicts() (out []model.Problem) {
 			continue
 		}
 		for _, l := range f.claims {
-			if l != holder && !c.excluded.service(l.service) {
+			if l != holder && !c.excluded.service(l.service) && !c.barred(l) {
 				lost[l.service] = append(lost[l.service], l)
 			}
 		}
@@ -53,49 +52,35 @@ func (c *Compiler) conflicts() (out []model.Problem) {
 		if n := len(claims) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more of its frontends)", n)
 		}
-		out = append(out, serviceProblem(s.declared, "spec.clusterIPs", "AddressTaken",
-			"%s belongs to Service %s, %s%s; give this Service an address of its own", &first.key, holder.owner.name, why, more))
+		own := "an address"
+		if first.kind == model.NodePort {
+			own = "a node port"
+		}
+		out = append(out, serviceProblem(s.declared, fieldOf(first.kind), "AddressTaken",
+			"%s belongs to Service %s, %s%s; give this Service %s of its own", &first.key, holder.owner.name, why, more, own))
 	}
 	return out
+}
+
+// fieldOf is where the address of a frontend is written.
+func fieldOf(k model.FrontendKind) string {
+	switch k {
+	case model.NodePort:
+		return "spec.ports"
+	case model.ExternalIP:
+		return "spec.externalIPs"
+	case model.LoadBalancer:
+		return "status.loadBalancer.ingress"
+	}
+	return "spec.clusterIPs"
 }
 
 // note keeps what a Service alone gives reason to say, so that nobody has to ask all of
 // them.
 func (c *Compiler) note(s *model.Service) {
-	p, ok := notProgrammed(s)
 	if n := packet.NetworkID(s.Network); n > packet.MaxNetworkID {
-		p, ok = serviceProblem(s, "", "BadNetwork", "not programmed: network %d is above %d", n, packet.MaxNetworkID), true
-	}
-	if ok {
-		c.notices[s.Name] = p
+		c.notices[s.Name] = serviceProblem(s, "", "BadNetwork", "not programmed: network %d is above %d", n, packet.MaxNetworkID)
 	} else {
 		delete(c.notices, s.Name)
 	}
-}
-
-// notProgrammed says which addresses of a Service are known but not served yet. It is a
-// notice: the Service works by its ClusterIP.
-func notProgrammed(s *model.Service) (model.Problem, bool) {
-	var words []string
-	for _, p := range s.Ports {
-		for _, f := range p.Frontends {
-			if f.Kind != model.ClusterIP {
-				words = append(words, fmt.Sprintf("%s %s:%s", f.Kind, f.Addr, portName(f.Port, f.Protocol)))
-			}
-		}
-	}
-	field := "spec.type"
-	switch external := s.Type == "NodePort" || s.Type == "LoadBalancer"; {
-	case len(words) == 0 && !external:
-		return model.Problem{}, false
-	case len(words) == 0:
-		words = []string{"the type " + s.Type}
-	case !external:
-		field = "spec.externalIPs"
-	}
-	if n := len(words); n > 3 {
-		words = append(words[:3], fmt.Sprintf("%d more", n-3))
-	}
-	return serviceProblem(s, field, "NotProgrammed",
-		"%s: only ClusterIPs are served so far; reach the Service by its ClusterIP", strings.Join(words, ", ")), true
 }

@@ -21,6 +21,7 @@ type world struct {
 	rng      *rand.Rand
 	compiler *compile.Compiler
 	services map[model.Name]*model.Service
+	nodes    map[netip.Addr]bool
 	wiring   model.Attachments
 	settings table.Settings
 
@@ -30,6 +31,8 @@ type world struct {
 	lastOwners map[string]string
 	keeps      map[string][]string // backends that may keep flows of a frontend, now and then
 	lastKeeps  map[string][]string
+	from       map[string]string // who may call a frontend, now and then
+	lastFrom   map[string]string
 	meanings   map[identity]string // of backends and frontends, ever
 	restarted  bool                // since the last snapshot
 }
@@ -69,7 +72,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 func (w *world) edit() {
-	switch w.rng.IntN(10) {
+	switch w.rng.IntN(11) {
 	case 0, 1:
 		n := w.name()
 		w.compiler.DeleteService(n)
@@ -80,6 +83,9 @@ func (w *world) edit() {
 	case 3:
 		w.settings.HalfOpenMax = 1 + w.rng.Uint32N(3)
 		w.compiler.SetSettings(w.settings)
+	case 4:
+		w.nodes = map[netip.Addr]bool{netip.AddrFrom4([4]byte{10, 96, 0, byte(w.rng.IntN(3))}): true}
+		w.compiler.SetNodes(w.nodes)
 	default:
 		s := w.randomService()
 		w.compiler.SetService(s)
@@ -98,7 +104,13 @@ func (w *world) randomService() *model.Service {
 	if n := w.rng.IntN(4); n > 0 {
 		s.Created = time.Unix(int64(n), 0)
 	}
-	s.InternalPolicy = model.Policy(w.rng.IntN(2))
+	s.InternalPolicy, s.ExternalPolicy = model.Policy(w.rng.IntN(2)), model.Policy(w.rng.IntN(2))
+	if w.rng.IntN(3) == 0 {
+		s.Affinity = 1 + w.rng.Uint32N(2)
+	}
+	if n := w.rng.IntN(6); n < 3 {
+		s.Sources = map[int][]netip.Prefix{4: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")}[:n]}
+	}
 	used := map[string]bool{}
 	for range 1 + w.rng.IntN(2) {
 		p := model.ServicePort{Protocol: []model.Protocol{model.TCP, model.UDP}[w.rng.IntN(2)], Port: 80 + uint16(w.rng.IntN(2)), Families: map[int]model.FamilyChoice{}}
@@ -110,9 +122,18 @@ func (w *world) randomService() *model.Service {
 			if w.rng.IntN(3) == 0 {
 				continue
 			}
-			p.Frontends = append(p.Frontends, model.Frontend{Kind: model.ClusterIP, Addr: addr, Port: p.Port, Protocol: p.Protocol})
+			kind := model.FrontendKind(w.rng.IntN(4))
+			p.Frontends = append(p.Frontends, model.Frontend{Kind: kind, Addr: addr, Port: p.Port, Protocol: p.Protocol})
+			if w.rng.IntN(2) == 0 {
+				p.Frontends = append(p.Frontends, model.Frontend{Kind: model.NodePort, Addr: twoPods().Ports[0].Addresses[fam/6], Port: 30000 + p.Port, Protocol: p.Protocol})
+			}
 			eps := eligible.Unique(eligible.Sort(w.randomEndpoints(fam)))
-			p.Families[fam] = model.FamilyChoice{Endpoints: eps, Internal: eligible.Select(eps, eligible.Query{Policy: s.InternalPolicy, Node: here})}
+			p.Families[fam] = model.FamilyChoice{
+				Endpoints: eps,
+				Internal:  eligible.Select(eps, eligible.Query{Policy: s.InternalPolicy, Node: here}),
+				External:  eligible.Select(eps, eligible.Query{Policy: s.ExternalPolicy, Node: here}),
+				Cluster:   eligible.Select(eps, eligible.Query{Node: here}),
+			}
 		}
 		s.Ports = append(s.Ports, p)
 	}
@@ -169,7 +190,7 @@ func (w *world) publish() {
 	diff(w.t, "tables against the slow model", w.model(), described(s))
 	w.compareWithFull(s)
 	w.checkIdentities(s)
-	w.last, w.lastOwners, w.lastKeeps, w.restarted = s, w.owners, w.keeps, false
+	w.last, w.lastOwners, w.lastKeeps, w.lastFrom, w.restarted = s, w.owners, w.keeps, w.from, false
 }
 
 // compareWithFull sets everything anew in a random order, from the ids of s.
@@ -188,6 +209,7 @@ func (w *world) setAll(c *compile.Compiler) {
 		c.SetService(w.services[n])
 	}
 	c.SetAttachments(w.wiring)
+	c.SetNodes(w.nodes)
 	c.SetSettings(w.settings)
 }
 
@@ -196,11 +218,10 @@ func (w *world) restart() {
 	w.compiler = compile.New(w.last)
 	w.setAll(w.compiler)
 	w.restarted = true
-	// The file tells of those that were offered only.
 	w.lastKeeps = map[string][]string{}
 	for _, f := range w.last.Frontends() {
 		k := fmt.Sprint(f.Addr, f.Port, f.Protocol)
-		for _, id := range w.last.Set(f.Inside) {
+		for _, id := range w.last.Keep(&f) {
 			b := w.last.Backend(id)
 			w.lastKeeps[k] = append(w.lastKeeps[k], fmt.Sprint(b.Addr, b.Port, b.Protocol))
 		}
@@ -219,11 +240,7 @@ type view struct {
 func described(s *table.Snapshot) view {
 	v := view{Frontends: map[string]string{}, Backends: map[string]string{}, Settings: *s.Settings()}
 	for _, f := range s.Frontends() {
-		text := fmt.Sprint(f.Inside.Empty)
-		for _, id := range s.Set(f.Inside) {
-			text += " " + s.Backend(id).Addr.String()
-		}
-		v.Frontends[fmt.Sprint(f.Addr, f.Port, f.Protocol)] = text
+		v.Frontends[fmt.Sprint(f.Addr, f.Port, f.Protocol)] = describe(s, &f)
 	}
 	for _, b := range s.Backends() {
 		v.Backends[fmt.Sprint(b.Addr, b.Port, b.Protocol)] = fmt.Sprint(b.Serving)
@@ -239,21 +256,47 @@ func described(s *table.Snapshot) view {
 	return v
 }
 
+func describe(s *table.Snapshot, f *table.Frontend) string {
+	from := "all"
+	if f.Flags&table.Restricted != 0 {
+		from = "some"
+		for _, r := range s.Sources(f) {
+			from += " " + r.First.String()
+		}
+	}
+	text := fmt.Sprintf("narrow=%v affinity=%d from=%s", f.Flags&table.Narrow != 0, f.Affinity, from)
+	for _, set := range []table.Set{f.Inside, f.Outside} {
+		text += fmt.Sprintf(" | %d", set.Empty)
+		for _, id := range s.Set(set) {
+			text += " " + s.Backend(id).Addr.String()
+		}
+	}
+	text += " | keep"
+	for _, id := range s.Keep(f) {
+		text += " " + s.Backend(id).Addr.String()
+	}
+	return text
+}
+
 // model derives the same from what is declared, with no thought of cost.
 func (w *world) model() view {
 	v := view{Frontends: map[string]string{}, Backends: map[string]string{}, Settings: w.settings}
-	w.owners, w.keeps = map[string]string{}, map[string][]string{}
+	w.owners, w.keeps, w.from = map[string]string{}, map[string][]string{}, map[string]string{}
 	claims := w.claims()
 	holders := map[string]wish{}
 	vips := map[netip.Addr]bool{}
 	for k, wishes := range claims {
-		if !w.resident(wishes[0].frontend.Addr) {
-			holders[k] = w.holder(k, wishes)
-			vips[wishes[0].frontend.Addr] = true
+		wishes = slices.DeleteFunc(slices.Clone(wishes), w.void)
+		if len(wishes) == 0 {
+			continue
+		}
+		holders[k] = w.holder(k, wishes)
+		if !w.narrow(holders[k]) {
+			vips[holders[k].frontend.Addr] = true
 		}
 	}
 	for k, h := range holders {
-		v.Frontends[k], w.owners[k], w.keeps[k] = h.offer(vips), h.owner(), h.keeps()
+		v.Frontends[k], w.owners[k], w.keeps[k], w.from[k] = w.offer(h, vips), h.owner(), h.keeps(), h.from()
 	}
 	for _, wishes := range claims {
 		for _, l := range wishes {
@@ -306,8 +349,8 @@ func (w *world) checkIdentities(s *table.Snapshot) {
 		if was.ID != f.ID {
 			w.t.Errorf("frontend %s went from id %d to %d", k, was.ID, f.ID)
 		}
-		if passed := w.passed(k); (was.Generation != f.Generation) != passed {
-			w.t.Errorf("frontend %s went from %+v to %+v; to another Service: %v, and its generation changes with that alone", k, was, f, passed)
+		if anew := w.anew(k); (was.Generation != f.Generation) != anew {
+			w.t.Errorf("frontend %s went from %+v to %+v; to another Service or other sources: %v, and its generation changes with that alone", k, was, f, anew)
 		}
 	}
 }
@@ -317,11 +360,16 @@ func (w *world) passed(frontend string) bool {
 	return !w.restarted && w.owners[frontend] != w.lastOwners[frontend]
 }
 
+// anew says whether all flows of a frontend must be looked at again.
+func (w *world) anew(frontend string) bool {
+	return w.passed(frontend) || w.from[frontend] != w.lastFrom[frontend]
+}
+
 // left says whether a backend might keep flows of some frontend and may not any more.
 func (w *world) left(s *table.Snapshot, backend string) bool {
 	for _, f := range s.Frontends() {
 		k := fmt.Sprint(f.Addr, f.Port, f.Protocol)
-		if !w.passed(k) && slices.Contains(w.lastKeeps[k], backend) && !slices.Contains(w.keeps[k], backend) {
+		if !w.anew(k) && slices.Contains(w.lastKeeps[k], backend) && !slices.Contains(w.keeps[k], backend) {
 			return true
 		}
 	}

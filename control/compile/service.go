@@ -67,63 +67,76 @@ func (c *Compiler) prepare(s *model.Service) *service {
 		return out
 	}
 	for i := range s.Ports {
-		p := &s.Ports[i]
-		sets := map[bool]*set{}
-		for _, f := range p.Frontends {
-			if f.Kind != model.ClusterIP {
-				continue
-			}
-			v4 := f.Addr.Is4()
-			if sets[v4] == nil {
-				sets[v4] = c.prepareSet(out, p, familyChoice(p, f.Addr))
-			}
-			out.claims = append(out.claims, &claim{
-				frontend: c.frontend(keyOf(s.Network, f.Addr, f.Port, f.Protocol)), service: out, set: sets[v4],
-			})
-		}
+		c.preparePort(out, &s.Ports[i])
 	}
 	return out
 }
 
-func familyChoice(p *model.ServicePort, a netip.Addr) model.FamilyChoice {
-	if a.Is4() {
-		return p.Families[4]
-	}
-	return p.Families[6]
+// offerKey tells offers of one port apart: by family, and by what governs them.
+type offerKey struct {
+	family int
+	kind   model.FrontendKind
 }
 
-// prepareSet collects the backends of one port and family: all endpoints are known to
-// the tables, so that flows can tell whether theirs still serves; chosen ones are
-// offered.
-func (c *Compiler) prepareSet(s *service, p *model.ServicePort, choice model.FamilyChoice) *set {
-	out := &set{empty: emptyMeans(choice.Internal)}
-	chosen := choice.Internal.Endpoints
-	for i := range choice.Endpoints {
-		e := &choice.Endpoints[i]
+// preparePort collects the backends of one port, and what each of its frontends gives.
+// Frontends that give the same share it.
+func (c *Compiler) preparePort(s *service, p *model.ServicePort) {
+	backends, offers := map[int]*endpointBackends{}, map[offerKey]*offer{}
+	for _, f := range p.Frontends {
+		k := offerKey{familyOf(f.Addr), f.Kind}
+		if k.kind == model.ExternalIP { // as a node port
+			k.kind = model.NodePort
+		}
+		if offers[k] == nil {
+			choice := p.Families[k.family]
+			if backends[k.family] == nil {
+				backends[k.family] = c.prepareBackends(s, p, choice.Endpoints)
+			}
+			offers[k] = offerTo(s.declared, p, k, &choice, backends[k.family])
+		}
+		s.claims = append(s.claims, &claim{
+			frontend: c.frontend(keyOf(s.declared.Network, f.Addr, f.Port, f.Protocol)),
+			kind:     f.Kind, service: s, offer: offers[k],
+		})
+	}
+}
+
+func offerTo(s *model.Service, p *model.ServicePort, k offerKey, choice *model.FamilyChoice, of *endpointBackends) *offer {
+	o := offerOf(k.kind, choice, of)
+	o.sources = sourcesOf(s, k.kind, k.family)
+	if o.affinity = min(s.Affinity, table.MaxAffinity); o.affinity > 0 {
+		o.session = sessionOf(s, p, k.family)
+	}
+	return o
+}
+
+func familyOf(a netip.Addr) int {
+	if a.Is4() {
+		return 4
+	}
+	return 6
+}
+
+// prepareBackends makes all endpoints of one port and family known to the tables, so that
+// flows can tell whether theirs still serves.
+func (c *Compiler) prepareBackends(s *service, p *model.ServicePort, endpoints []model.Endpoint) *endpointBackends {
+	out := &endpointBackends{endpoints: endpoints}
+	for i := range endpoints {
+		e := &endpoints[i]
 		r := ref{c.backend(keyOf(s.declared.Network, e.Addr, e.Port, p.Protocol)), e.Ready || e.Serving}
 		s.refs = append(s.refs, r)
+		out.backends = append(out.backends, r.backend)
 		if r.serving {
 			out.keep = append(out.keep, r.backend)
 		}
-		if len(chosen) > 0 && chosen[0].Addr == e.Addr && chosen[0].Port == e.Port { // both are in the same order
-			out.members = append(out.members, r.backend)
-			chosen = chosen[1:]
-		}
 	}
 	return out
-}
-
-// emptyMeans says what becomes of a packet when nothing is chosen: endpoints elsewhere
-// make policy Local drop, no endpoint at all refuses.
-func emptyMeans(c model.Choice) table.Empty {
-	if c.Any && len(c.Endpoints) == 0 {
-		return table.Drop
-	}
-	return table.Refuse
 }
 
 // same reports whether nothing that the tables show differs.
 func (s *service) same(o *service) bool {
 	return s.owner == o.owner && s.declared.Created.Equal(o.declared.Created) && slices.Equal(s.refs, o.refs) &&
-		slices.EqualFunc(s.claims, o.claims, func(a, b *claim) bool { return a.frontend == b.frontend && a.set.equal(b.set) })
+		slices.EqualFunc(s.claims, o.claims, func(a, b *claim) bool {
+			return a.frontend == b.frontend && a.kind == b.kind && a.offer.equal(b.offer)
+		})
 }

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/packet"
@@ -22,8 +23,8 @@ type resident struct {
 	device string
 }
 
-// residents are the addresses that are in use on this node. A Service must not take one
-// of them: it would cut the node or the pod off.
+// residents are the addresses that are in use on this node. A Service must not take the
+// whole of one: it would cut the node or the pod off.
 func residents(w *wiring, a *model.Attachments) map[spot]resident {
 	ports := map[uint16]resident{}
 	for i := range a.Ports {
@@ -60,9 +61,37 @@ func (c *Compiler) reside(next map[spot]resident) {
 	}
 }
 
-func (c *Compiler) resident(f *frontend) (resident, bool) {
-	r, there := c.residents[f.spot()]
-	return r, there
+// SetNodes replaces the addresses of the nodes of the cluster. A Service that has one of
+// them, as external address or of a balancer, has its own ports of it and no others.
+func (c *Compiler) SetNodes(addresses map[netip.Addr]bool) {
+	if maps.Equal(c.nodes, addresses) {
+		return
+	}
+	was := c.nodes
+	c.nodes = addresses
+	for _, f := range c.frontends {
+		if a := f.addr.Netip(); was[a] != addresses[a] {
+			c.touchFrontend(f)
+		}
+	}
+}
+
+// barred reports whether the address that is claimed is in use on this node, so that the
+// claim is void. Of the node's own addresses a Service may have single ports, but not as
+// its ClusterIP, which is meant to be an address of its own.
+func (c *Compiler) barred(l *claim) bool {
+	r, there := c.residents[l.spot()]
+	return there && (r.kind != model.PortHost || l.kind == model.ClusterIP)
+}
+
+// narrow reports whether a claim is to the port alone: the rest of the address is a node's
+// own business.
+func (c *Compiler) narrow(l *claim) bool {
+	if l.kind == model.NodePort {
+		return true
+	}
+	r, there := c.residents[l.spot()]
+	return there && r.kind == model.PortHost || l.kind != model.ClusterIP && c.nodes[l.addr.Netip()]
 }
 
 // countVIPs notes which addresses are those of Services now, and looks again at the
@@ -71,7 +100,8 @@ func (c *Compiler) resident(f *frontend) (resident, bool) {
 func (c *Compiler) countVIPs() {
 	turned := map[spot]bool{}
 	for _, f := range c.dirtyFrontends {
-		live, at := c.holder(f) != nil, f.spot()
+		l, at := c.holder(f), f.spot()
+		live := l != nil && !c.narrow(l)
 		switch before := c.vips[at]; {
 		case live == f.live:
 			continue
@@ -109,24 +139,27 @@ func (c *Compiler) judge(b *backend) {
 // refusals names every Service with an address that is one of the node or of a pod,
 // once however many of its ports are concerned.
 func (c *Compiler) refusals() (out []model.Problem) {
-	first := map[*service]*frontend{}
+	first := map[*service]*claim{}
 	for f := range c.refused {
 		for _, l := range f.claims {
-			if was := first[l.service]; was == nil || f.compare(&was.key) < 0 {
-				first[l.service] = f
+			if was := first[l.service]; c.barred(l) && (was == nil || l.compare(&was.key) < 0) {
+				first[l.service] = l
 			}
 		}
 	}
-	for s, f := range first {
+	for s, l := range first {
 		if c.excluded.service(s) {
 			continue
 		}
-		reason, whose := "AddressOfNode", "this node itself"
-		if r := c.residents[f.spot()]; r.kind == model.PortPod {
+		reason, whose, instead := "AddressOfNode", "this node itself", "give it an address of the service range"
+		if r := c.residents[l.spot()]; r.kind == model.PortPod {
 			reason, whose = "AddressOfPod", "a pod of this node, behind device "+r.device
 		}
-		out = append(out, serviceProblem(s.declared, "spec.clusterIPs", reason,
-			"%s is the address of %s, which keeps it, so the Service is not served there; give it an address of the service range", f.addr, whose))
+		if l.kind != model.ClusterIP {
+			instead = "give it an address that nobody has"
+		}
+		out = append(out, serviceProblem(s.declared, fieldOf(l.kind), reason,
+			"%s is the address of %s, which keeps it, so the Service is not served there; %s", l.addr, whose, instead))
 	}
 	return out
 }

@@ -39,14 +39,37 @@ func (w *world) claims() map[string][]wish {
 	return out
 }
 
-// resident says whether somebody on this node has the address.
-func (w *world) resident(a netip.Addr) bool {
+// residence says who on this node has the address: "node", "pod" or nobody.
+func (w *world) residence(a netip.Addr) string {
 	for _, p := range w.wiring.Ports {
 		if slices.Contains(p.Addresses, a) {
-			return true
+			if p.Kind == model.PortHost {
+				return "node"
+			}
+			return "pod"
 		}
 	}
-	return a == w.wiring.Node4 || a == w.wiring.Node6
+	if a == w.wiring.Node4 || a == w.wiring.Node6 {
+		return "node"
+	}
+	return ""
+}
+
+// void says whether a wish is for what somebody on this node has.
+func (w *world) void(l wish) bool {
+	switch w.residence(l.frontend.Addr) {
+	case "pod":
+		return true
+	case "node":
+		return l.frontend.Kind == model.ClusterIP
+	}
+	return false
+}
+
+// narrow says whether a wish is for a port of a node's address.
+func (w *world) narrow(l wish) bool {
+	a := l.frontend.Addr
+	return l.frontend.Kind == model.NodePort || w.residence(a) == "node" || l.frontend.Kind != model.ClusterIP && w.nodes[a]
 }
 
 // holder is who has a frontend: the first, or the one that had it unless another is
@@ -87,15 +110,47 @@ func (w *world) had(k string, wishes []wish) int {
 
 func (l *wish) owner() string { return l.service.Name.String() + l.service.UID }
 
-func (l *wish) offer(vips map[netip.Addr]bool) string {
-	text := "0"
-	if len(l.choice.Internal.Endpoints) == 0 && l.choice.Internal.Any {
-		text = "1"
+// offer writes everything that a frontend shows.
+func (w *world) offer(l wish, vips map[netip.Addr]bool) string {
+	inside, outside := l.choice.Internal, l.choice.Internal
+	if l.frontend.Kind != model.ClusterIP {
+		inside, outside = l.choice.Cluster, l.choice.External
 	}
-	for _, e := range l.choice.Internal.Endpoints {
+	text := fmt.Sprintf("narrow=%v affinity=%d from=%s", w.narrow(l), l.service.Affinity, l.from())
+	for _, c := range []model.Choice{inside, outside} {
+		empty := " | 0"
+		if len(c.Endpoints) == 0 && c.Any {
+			empty = " | 1"
+		}
+		text += empty + addresses(c.Endpoints, vips)
+	}
+	var keep []model.Endpoint
+	for _, e := range l.choice.Endpoints {
+		if e.Ready || e.Serving {
+			keep = append(keep, e)
+		}
+	}
+	return text + " | keep" + addresses(keep, vips)
+}
+
+func addresses(endpoints []model.Endpoint, vips map[netip.Addr]bool) (text string) {
+	for _, e := range endpoints {
 		if !vips[e.Addr] {
 			text += " " + e.Addr.String()
 		}
+	}
+	return text
+}
+
+// from writes the sources of a frontend: the tests use prefixes that do not touch, sorted.
+func (l *wish) from() string {
+	from, ok := l.service.Sources[map[bool]int{true: 4, false: 6}[l.frontend.Addr.Is4()]]
+	if !ok || l.frontend.Kind != model.LoadBalancer {
+		return "all"
+	}
+	text := "some"
+	for _, p := range from {
+		text += " " + p.Addr().String()
 	}
 	return text
 }

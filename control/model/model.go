@@ -127,6 +127,7 @@ type Node struct {
 	Name      string
 	Zone      string
 	Addresses []netip.Addr // internal addresses
+	NodePorts []netip.Addr // its own addresses at which node ports are answered
 	PodCIDRs  []netip.Prefix
 }
 
@@ -174,6 +175,8 @@ type Service struct {
 	InternalPolicy Policy
 	ExternalPolicy Policy
 	Distribution   Distribution
+	Affinity       uint32                 // seconds for which a client keeps its endpoint; 0: it does not
+	Sources        map[int][]netip.Prefix // by family: who may call the LoadBalancer addresses; no entry: everybody
 	Ports          []ServicePort
 }
 

@@ -17,29 +17,40 @@ type origin struct {
 }
 
 // origins returns every address of the Service whose family it has, ClusterIPs first.
-// Addresses of the node carry node ports only.
+// Addresses of the node carry node ports only. Those of the balancer come before external
+// ones, so that an address which is both is restricted to the source ranges.
 func origins(svc *corev1.Service, own []netip.Addr, node model.Node, r *report) []origin {
 	var out []origin
 	for _, a := range own {
 		out = append(out, origin{model.ClusterIP, a})
 	}
 	if external(svc) {
-		for _, a := range node.Addresses {
-			out = append(out, origin{model.NodePort, a})
+		for _, a := range node.NodePorts {
+			if hasFamily(own, a) {
+				out = append(out, origin{model.NodePort, a})
+			}
 		}
 	}
+	out = append(out, balancerIPs(svc, own, r)...)
 	for i, s := range svc.Spec.ExternalIPs {
+		field := fmt.Sprintf("spec.externalIPs[%d]", i)
 		a, wrong := parse(s)
 		if wrong != "" {
-			r.add(fmt.Sprintf("spec.externalIPs[%d]", i), "BadAddress", "%q %s; write an address that is routed to the nodes", s, wrong)
+			r.add(field, "BadAddress", "%q %s; write an address that is routed to the nodes", s, wrong)
+			continue
+		}
+		if !hasFamily(own, a) {
+			r.add(field, "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or remove the address", a, familyName(family(a)))
 			continue
 		}
 		out = append(out, origin{model.ExternalIP, a})
 	}
-	out = append(out, balancerIPs(svc, r)...)
-	return slices.DeleteFunc(out, func(o origin) bool {
-		return !slices.ContainsFunc(own, func(a netip.Addr) bool { return family(a) == family(o.addr) })
-	})
+	return out
+}
+
+// hasFamily says whether one of the Service's own addresses is of the family of a.
+func hasFamily(own []netip.Addr, a netip.Addr) bool {
+	return slices.ContainsFunc(own, func(o netip.Addr) bool { return family(o) == family(a) })
 }
 
 // external says whether the type of the Service gives it node ports.
@@ -50,22 +61,39 @@ func external(svc *corev1.Service) bool {
 // balancerIPs are the addresses that a load balancer was given and that nodes answer
 // for: host names do not count, nor those in mode Proxy, where traffic comes back by
 // way of the balancer.
-func balancerIPs(svc *corev1.Service, r *report) (out []origin) {
+func balancerIPs(svc *corev1.Service, own []netip.Addr, r *report) (out []origin) {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return nil
 	}
 	for i, in := range svc.Status.LoadBalancer.Ingress {
-		if in.IP == "" || value(in.IPMode) == corev1.LoadBalancerIPModeProxy {
+		field := func(name string) string { return fmt.Sprintf("status.loadBalancer.ingress[%d].%s", i, name) }
+		if in.IP == "" || !answeredHere(&in, field, r) {
 			continue
 		}
 		a, wrong := parse(in.IP)
 		if wrong != "" {
-			r.add(fmt.Sprintf("status.loadBalancer.ingress[%d].ip", i), "BadAddress", "%q %s; whatever set it must give an address", in.IP, wrong)
+			r.add(field("ip"), "BadAddress", "%q %s; whatever set it must give an address", in.IP, wrong)
+			continue
+		}
+		if !hasFamily(own, a) {
+			r.add(field("ip"), "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or whatever set the address must remove it", a, familyName(family(a)))
 			continue
 		}
 		out = append(out, origin{model.LoadBalancer, a})
 	}
 	return out
+}
+
+// answeredHere reads the mode of a balancer's address; left out it is VIP.
+func answeredHere(in *corev1.LoadBalancerIngress, field func(string) string, r *report) bool {
+	switch mode := value(in.IPMode); mode {
+	case corev1.LoadBalancerIPModeProxy:
+		return false
+	case "", corev1.LoadBalancerIPModeVIP:
+	default:
+		r.add(field("ipMode"), "UnknownMode", "%q is no mode and is taken as VIP; whatever set it must say VIP or Proxy", mode)
+	}
+	return true
 }
 
 // frontends are the addresses of one port. An address that is listed twice, say as

@@ -31,6 +31,19 @@ func Node(n *corev1.Node) (model.Node, []model.Problem) {
 	return out, r.all()
 }
 
+// NodeAddresses are all addresses that the object gives to the node, internal and external,
+// sorted. What is no address is left out.
+func NodeAddresses(n *corev1.Node) []netip.Addr {
+	var out []netip.Addr
+	for _, a := range n.Status.Addresses {
+		if addr, wrong := parse(a.Address); wrong == "" {
+			out = append(out, addr)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
 func podCIDRs(n *corev1.Node, r *report) (out []netip.Prefix) {
 	texts, field := n.Spec.PodCIDRs, func(i int) string { return fmt.Sprintf("spec.podCIDRs[%d]", i) }
 	if len(texts) == 0 && n.Spec.PodCIDR != "" {

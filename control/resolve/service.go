@@ -36,10 +36,11 @@ func Service(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, node mode
 		InternalPolicy: policy("spec.internalTrafficPolicy", string(value(svc.Spec.InternalTrafficPolicy)), r),
 		ExternalPolicy: policy("spec.externalTrafficPolicy", string(svc.Spec.ExternalTrafficPolicy), r),
 		Distribution:   distribution(svc, r),
+		Affinity:       affinity(svc, r),
+		Sources:        sources(svc, r),
 	}
-	if svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-		r.add("spec.sessionAffinity", "NotSupported", "ClientIP is not honoured: each connection goes to a random endpoint; set it to None to acknowledge that")
-	}
+	checkFields(svc, r)
+	nodePorts(svc, served, r)
 	from := origins(svc, own, node, r)
 	all, problems := readSlices(slices)
 	for i := range served {

@@ -157,7 +157,7 @@ spec:
   type: LoadBalancer
   clusterIP: 10.96.0.10
   externalTrafficPolicy: Local
-  externalIPs: [198.51.100.7, "2001:db8::7"]
+  externalIPs: [198.51.100.7, 198.51.100.9, "2001:db8::7"]
   ports: [{name: http, port: 80, nodePort: 30080}]
 status:
   loadBalancer:
@@ -167,17 +167,112 @@ status:
 			port "http" 80/TCP
 			  ClusterIP 10.96.0.10 80
 			  NodePort 172.30.0.11 30080
-			  ExternalIP 198.51.100.7 80
 			  LoadBalancer 203.0.113.1 80
+			  LoadBalancer 198.51.100.7 80
 			  LoadBalancer 203.0.113.3 80
+			  ExternalIP 198.51.100.9 80
 			  v4 internal all 10.244.1.5:8080 10.244.2.5:8080
 			  v4 external local 10.244.1.5:8080 -10.244.2.5:8080(not-local)
 			  v4 cluster all 10.244.1.5:8080 10.244.2.5:8080
+			! Service demo/web spec.externalIPs[2] WrongFamily
+			`},
+		{"a LoadBalancer without node ports has its other addresses", `
+metadata: {name: web, namespace: demo}
+spec:
+  type: LoadBalancer
+  allocateLoadBalancerNodePorts: false
+  clusterIP: 10.96.0.10
+  ports: [{name: http, port: 80}]
+status:
+  loadBalancer:
+    ingress: [{ip: 203.0.113.1}]
+`, []string{webSlice}, `
+			demo/web LoadBalancer internal=Cluster external=Cluster
+			port "http" 80/TCP
+			  ClusterIP 10.96.0.10 80
+			  LoadBalancer 203.0.113.1 80
+			  v4 internal all 10.244.1.5:8080 10.244.2.5:8080
+			  v4 external all 10.244.1.5:8080 10.244.2.5:8080
+			  v4 cluster all 10.244.1.5:8080 10.244.2.5:8080
+			`},
+		{"several ports and protocols have a node port each, of one number too", `
+metadata: {name: web, namespace: demo}
+spec:
+  type: NodePort
+  clusterIP: 10.96.0.10
+  ports: [{name: http, port: 80, nodePort: 30080}, {name: h3, port: 80, protocol: UDP, nodePort: 30080}, {name: s, port: 81, protocol: SCTP, nodePort: 30081}]
+`, nil, `
+			demo/web NodePort internal=Cluster external=Cluster
+			port "http" 80/TCP
+			  ClusterIP 10.96.0.10 80
+			  NodePort 172.30.0.11 30080
+			  v4 internal nothing
+			  v4 external nothing
+			  v4 cluster nothing
+			port "h3" 80/UDP
+			  ClusterIP 10.96.0.10 80
+			  NodePort 172.30.0.11 30080
+			  v4 internal nothing
+			  v4 external nothing
+			  v4 cluster nothing
+			port "s" 81/SCTP
+			  ClusterIP 10.96.0.10 81
+			  NodePort 172.30.0.11 30081
+			  v4 internal nothing
+			  v4 external nothing
+			  v4 cluster nothing
+			`},
+		{"both families have their own node ports, balancers and external addresses", `
+metadata: {name: web, namespace: demo}
+spec:
+  type: LoadBalancer
+  clusterIPs: [10.96.0.10, "fd00:10:96::10"]
+  externalIPs: ["2001:db8::7"]
+  loadBalancerSourceRanges: [" 192.0.2.0/24 ", 198.51.100.7/24]
+  sessionAffinity: ClientIP
+  ports: [{name: http, port: 80, nodePort: 30080}]
+status:
+  loadBalancer:
+    ingress: [{ip: 203.0.113.1}, {ip: "2001:db8::1"}]
+`, nil, `
+			demo/web LoadBalancer internal=Cluster external=Cluster affinity=10800s from4=192.0.2.0/24,198.51.100.0/24
+			port "http" 80/TCP
+			  ClusterIP 10.96.0.10 80
+			  ClusterIP fd00:10:96::10 80
+			  NodePort 172.30.0.11 30080
+			  NodePort fd30::11 30080
+			  LoadBalancer 203.0.113.1 80
+			  LoadBalancer 2001:db8::1 80
+			  ExternalIP 2001:db8::7 80
+			  v4 internal nothing
+			  v4 external nothing
+			  v4 cluster nothing
+			  v6 internal nothing
+			  v6 external nothing
+			  v6 cluster nothing
+			`},
+		{"a range of everything opens its family, and leaves the other as it is", edit(web, "spec:", "spec:\n  type: LoadBalancer\n  loadBalancerSourceRanges: [192.0.2.0/24, 0.0.0.0/0, '2001:db8::/32']"), nil, `
+			demo/web LoadBalancer internal=Cluster external=Cluster from6=2001:db8::/32
+			port "http" 80/TCP
+			  ClusterIP 10.96.0.10 80
+			  v4 internal nothing
+			`},
+		{"ranges of another type than LoadBalancer do not count", edit(web, "spec:", "spec:\n  type: NodePort\n  loadBalancerSourceRanges: [192.0.2.0/24]"), nil, `
+			demo/web NodePort internal=Cluster external=Cluster
+			port "http" 80/TCP
+			  ClusterIP 10.96.0.10 80
+			  v4 internal nothing
+			`},
+		{"the time for which a client is remembered can be set", edit(web, "spec:", "spec:\n  sessionAffinity: ClientIP\n  sessionAffinityConfig: {clientIP: {timeoutSeconds: 1}}"), nil, `
+			demo/web ClusterIP internal=Cluster external=Cluster affinity=1s
+			port "http" 80/TCP
+			  ClusterIP 10.96.0.10 80
+			  v4 internal nothing
 			`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := node
-			n.Addresses = addrs("172.30.0.11", "fd30::11")
+			n.NodePorts = addrs("172.30.0.11", "fd30::11")
 			s, problems := resolve.Service(decodeService(t, tc.svc), decodeSlices(t, tc.slices), n)
 			if d := cmp.Diff(lines(tc.want), show(s, problems)); d != "" {
 				t.Errorf("resolved (-want +got):\n%s%s", d, strings.Join(messages(problems), "\n"))

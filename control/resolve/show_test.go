@@ -2,6 +2,7 @@ package resolve_test
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,14 @@ func showService(b *strings.Builder, s *model.Service) {
 	if s.Distribution != model.ByHints {
 		fmt.Fprintf(b, " %s", s.Distribution)
 	}
+	if s.Affinity > 0 {
+		fmt.Fprintf(b, " affinity=%ds", s.Affinity)
+	}
+	for _, fam := range []int{4, 6} {
+		if from, ok := s.Sources[fam]; ok {
+			fmt.Fprintf(b, " from%d=%s", fam, joined(from))
+		}
+	}
 	b.WriteString("\n")
 	for _, p := range s.Ports {
 		fmt.Fprintf(b, "port %q %d/%s\n", p.Name, p.Port, p.Protocol)
@@ -84,6 +93,17 @@ func showChoice(b *strings.Builder, title string, c model.Choice) {
 		words = append(words, fmt.Sprintf("-%s:%d(%s)", x.Endpoint.Addr, x.Endpoint.Port, x.Reason))
 	}
 	fmt.Fprintf(b, "  %s\n", strings.Join(words, " "))
+}
+
+func joined(prefixes []netip.Prefix) string {
+	if len(prefixes) == 0 {
+		return "nobody"
+	}
+	var words []string
+	for _, p := range prefixes {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, ",")
 }
 
 // lines drops the indentation of an expectation.

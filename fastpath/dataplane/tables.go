@@ -176,9 +176,15 @@ func (t *tables) used(s *table.Snapshot) bool {
 }
 
 // claims lists the addresses of Services, whole: an unknown port of one is refused by
-// the pipeline rather than shown to the node's own stack.
+// the pipeline rather than shown to the node's own stack. Of addresses that nodes have, the
+// ports of Services alone are claimed.
 func claims(s *table.Snapshot) []xdp.Claim {
 	var out []xdp.Claim
+	for i := range s.Frontends() {
+		if f := &s.Frontends()[i]; f.Flags&table.Narrow != 0 {
+			out = append(out, xdp.Claim{Network: f.Network, Addr: f.Addr, Protocol: f.Protocol, Port: f.Port})
+		}
+	}
 	s.VIPs(func(network packet.NetworkID, a packet.Addr) bool {
 		out = append(out, xdp.Claim{Network: network, Addr: a})
 		return true

@@ -20,7 +20,7 @@ func (pl *Pipeline) repick(frontend *table.Frontend) reason.Reason {
 	pl.visit.trace.note("flow", "its backend no longer serves")
 	pl.old = pl.flow
 	r := pl.settle(frontend, reason.Repicked)
-	if r == reason.NoEndpoints || r == reason.NoLocalEndpoint {
+	if r == reason.NoEndpoints || r == reason.NoLocalEndpoint || r == reason.SourceNotAllowed {
 		pl.flows.Delete(&pl.old)
 	}
 	return r
@@ -32,7 +32,7 @@ func (pl *Pipeline) settle(frontend *table.Frontend, as reason.Reason) reason.Re
 	if r != reason.None {
 		return r
 	}
-	t, r := pl.translate(backend)
+	t, r := pl.translate(frontend, backend)
 	if r != reason.None {
 		return r
 	}
@@ -70,6 +70,8 @@ func (pl *Pipeline) choose(frontend *table.Frontend) (*table.Backend, reason.Rea
 		return nil, reason.NoLocalEndpoint
 	case len(ids) == 0:
 		return nil, reason.NoEndpoints
+	case !v.permitted(frontend):
+		return nil, reason.SourceNotAllowed
 	case v.packet.Protocol == packet.ProtocolTCP && !v.opening():
 		return nil, reason.NoFlow
 	}
@@ -86,7 +88,7 @@ func (pl *Pipeline) choose(frontend *table.Frontend) (*table.Backend, reason.Rea
 //   - an outside client whose backend is on another node shows the address of this node,
 //     with a port of the range that the node's own sockets do not use, for that node
 //     would answer the client past this one.
-func (pl *Pipeline) translate(backend *table.Backend) (nat.Translation, reason.Reason) {
+func (pl *Pipeline) translate(frontend *table.Frontend, backend *table.Backend) (nat.Translation, reason.Reason) {
 	v := &pl.visit
 	t := nat.To(&v.tuple, backend.Network, backend.Addr, backend.Port)
 	v.out = v.locate(backend.Network, &backend.Addr)
@@ -95,6 +97,9 @@ func (pl *Pipeline) translate(backend *table.Backend) (nat.Translation, reason.R
 		return t, reason.NoTarget
 	case v.out.Kind == table.PortHost && v.fromHost():
 		t.Source = v.packet.Dst
+	case t.Hairpin() && frontend.Flags&table.Narrow != 0:
+		// The frontend's address is the node's: its sockets have the other ports.
+		t.SourcePort = 0
 	case v.out.Kind == table.PortUplink && v.outside():
 		t.Source, t.SourcePort = v.nodeAddr(), 0
 		if t.Source == (packet.Addr{}) {

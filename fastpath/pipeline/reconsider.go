@@ -19,6 +19,7 @@ import (
 //     and nowhere else;
 //   - a SYN on a connection that both ends have closed opens a new flow; one towards a
 //     backend that no longer serves is given another; any other SYN is a retransmission;
+//   - UDP of a client that the frontend does not admit any more ends;
 //   - replies are un-translated, whatever became of the backend;
 //   - a target that moved is looked up again.
 func (pl *Pipeline) reconsider(frontend *table.Frontend, backend *table.Backend) reason.Reason {
@@ -33,7 +34,13 @@ func (pl *Pipeline) reconsider(frontend *table.Frontend, backend *table.Backend)
 		if v.opening() && pl.reopens() {
 			return pl.open(frontend)
 		}
-		mobile := v.packet.Protocol == packet.ProtocolUDP || v.opening()
+		datagram := v.packet.Protocol == packet.ProtocolUDP
+		if datagram && frontend.Generation != f.Stamp.Frontend {
+			if r := pl.shut(frontend); r != reason.None {
+				return r
+			}
+		}
+		mobile := datagram || v.opening()
 		if mobile && !pl.serves(frontend, backend) {
 			return pl.repick(frontend)
 		}
@@ -63,8 +70,7 @@ func (pl *Pipeline) serves(frontend *table.Frontend, backend *table.Backend) boo
 	if stamp := &pl.flow.Stamp; frontend.Generation == stamp.Frontend && backend.Generation == stamp.Backend {
 		return true
 	}
-	s := pl.visit.tables
-	return slices.Contains(s.Set(frontend.Inside), backend.ID) || slices.Contains(s.Set(frontend.Outside), backend.ID)
+	return slices.Contains(pl.visit.tables.Keep(frontend), backend.ID)
 }
 
 // restamp finds the target anew if it moved, and notes the generations under which the

@@ -60,6 +60,8 @@ type world struct {
 type service struct {
 	frontend        table.Frontend
 	inside, outside []string // backends, NAME:PORT
+	keep            []string // further ones that may keep flows
+	sources         []table.Range
 }
 
 // newWorld is a node without Services.
@@ -226,6 +228,10 @@ func (w *world) publish() {
 	for _, s := range w.services {
 		f := s.frontend
 		f.Inside, f.Outside = w.set(&c, s.inside, f.Inside.Empty), w.set(&c, s.outside, f.Outside.Empty)
+		keep := w.set(&c, slices.Concat(s.inside, s.outside, s.keep), 0)
+		f.Keep = table.Run{First: keep.First, Count: keep.Count}
+		f.Sources = table.Run{First: uint32(len(c.Ranges)), Count: uint32(len(s.sources))}
+		c.Ranges = append(c.Ranges, s.sources...)
 		c.Frontends = append(c.Frontends, f)
 	}
 	w.snapshot = load(w.t, &c)

@@ -63,7 +63,6 @@ const (
 	UnallocatedVIP      // address in a service range that no Service has
 	RateLimited         // answer suppressed by the rate limit
 	StrayReset          // TCP reset to a frontend, and no flow: nothing to end, and never answered
-
 	// Forward.
 	ICMPTranslated // ICMP error about a registered flow, translated to its other end
 
@@ -74,6 +73,9 @@ const (
 	// Drop.
 	Echo         // ping to a VIP
 	UnwantedICMP // source quench or redirect about a registered flow
+
+	// Drop.
+	SourceNotAllowed // the Service's source ranges do not hold the client
 
 	Count // number of reasons
 )
@@ -114,6 +116,7 @@ var entries = [Count]entry{
 	NoWorker:            {"no-worker", ClassDrop, "No AF_XDP socket on the trunk queue; the fast path is down"},
 	UnallocatedVIP:      {"unallocated-vip", ClassDrop, "Address in a service range that no Service has"},
 	RateLimited:         {"rate-limited", ClassDrop, "An answer was due but its rate limit was used up"},
+	SourceNotAllowed:    {"source-not-allowed", ClassDrop, "The client is in none of the source ranges of the Service"},
 	StrayReset:          {"stray-reset", ClassDrop, "TCP reset to a frontend without a registered flow"},
 	ICMPTranslated:      {"icmp-translated", ClassForward, "ICMP error about a registered flow, translated to the flow's other end"},
 	PacketTooBig:        {"packet-too-big", ClassAnswer, "The packet does not fit the way out; its sender was told the MTU"},

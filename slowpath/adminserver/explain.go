@@ -68,9 +68,12 @@ func (s *Server) try(out *api.Explanation, who sender, to destination, tables *t
 	source := netip.AddrPortFrom(who.addr, clientPort+uint16(rand.N(1<<16-clientPort)))
 	out.Source = source.String()
 	out.Service = n.services[target{uint32(who.port.Network), to.addr, uint8(to.protocol)}]
-	vip := packet.AddrFrom(to.addr.Addr())
-	if tables.IsVIP(who.port.Network, &vip) {
-		out.Steps = append(out.Steps, api.Step{Stage: "claim", Text: claim(who)})
+	if loops(who, to, tables) {
+		settle(out, reason.NotClaimed, "claim", "the destination is an address of the node itself: what the node sends to itself stays on its loopback device, where Lace does not meet it")
+		return nil
+	}
+	if text := claimed(who, to, tables); text != "" {
+		out.Steps = append(out.Steps, api.Step{Stage: "claim", Text: text})
 		return s.process(out, who, source, to, tables, n)
 	}
 	if taken, ok := s.taken(to); ok {
@@ -79,6 +82,29 @@ func (s *Server) try(out *api.Explanation, who sender, to destination, tables *t
 	}
 	settle(out, reason.NotClaimed, "claim", "the destination is no address of a Service: the kernel moves the packet as if Lace were not there")
 	return nil
+}
+
+// loops reports whether the node sends to one of its own addresses.
+func loops(who sender, to destination, tables *table.Snapshot) bool {
+	addr := packet.AddrFrom(to.addr.Addr())
+	here := tables.Address(who.port.Network, &addr)
+	return who.port.Kind == table.PortHost && here != nil && here.Port == table.HostPort
+}
+
+// claimed says how the packet comes to Go; empty: it does not.
+func claimed(who sender, to destination, tables *table.Snapshot) string {
+	addr := packet.AddrFrom(to.addr.Addr())
+	what := "an address of a Service"
+	if !tables.IsVIP(who.port.Network, &addr) {
+		if tables.Frontend(who.port.Network, &addr, uint8(to.protocol), to.addr.Port()) == nil {
+			return ""
+		}
+		what = "a port of a Service on the address of a node"
+	}
+	if who.port.Kind == table.PortHost {
+		return fmt.Sprintf("the destination is %s: the node's route brings the packet to lace0, whose program hands it to Go", what)
+	}
+	return fmt.Sprintf("the destination is %s: the program on %s hands the packet to Go", what, who.port.Device())
 }
 
 // taken finds the service range in which the destination lies: the node's routes bring
@@ -108,13 +134,6 @@ func unallocated(out *api.Explanation, who sender, taken netip.Prefix) {
 // verdictText is the last step, as the pipeline words it.
 func verdictText(r reason.Reason) string {
 	return fmt.Sprintf("%s, reason %s: %s", r.Class(), r, r.Help())
-}
-
-func claim(who sender) string {
-	if who.port.Kind == table.PortHost {
-		return "the destination is an address of a Service: the node's route brings the packet to lace0, whose program hands it to Go"
-	}
-	return fmt.Sprintf("the destination is an address of a Service: the program on %s hands the packet to Go", who.port.Device())
 }
 
 // process runs the pipeline on a flow table of this question's own.

@@ -30,6 +30,7 @@ func serviceOf(svc *model.Service, node string, tables *table.Snapshot) api.Serv
 	out := api.Service{
 		Namespace: svc.Name.Namespace, Name: svc.Name.Name, Network: uint32(svc.Network),
 		InternalPolicy: svc.InternalPolicy.String(), ExternalPolicy: svc.ExternalPolicy.String(),
+		Affinity: svc.Affinity, Sources: sourcesOf(svc),
 		Ports: []api.ServicePort{},
 	}
 	for i := range svc.Ports {
@@ -61,8 +62,22 @@ func portOf(svc *model.Service, p *model.ServicePort, node string, tables *table
 	return out
 }
 
-// served looks the frontend up: addresses of kinds that are not carried yet are in no
-// table. An address that another Service has got is served, though not for this one.
+// sourcesOf lists the source ranges; a family that is closed to everybody is "IPv4:nobody".
+func sourcesOf(svc *model.Service) (out []string) {
+	for _, family := range families {
+		from, restricted := svc.Sources[family.number]
+		for _, p := range from {
+			out = append(out, p.String())
+		}
+		if restricted && len(from) == 0 {
+			out = append(out, family.name+":nobody")
+		}
+	}
+	return out
+}
+
+// served looks the frontend up: an address that is in use otherwise is in no table. An
+// address that another Service has got is served, though not for this one.
 func served(f *model.Frontend, network model.NetworkID, tables *table.Snapshot) bool {
 	addr := packet.AddrFrom(f.Addr)
 	return tables.Frontend(packet.NetworkID(network), &addr, uint8(f.Protocol), f.Port) != nil

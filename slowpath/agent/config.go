@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/source"
@@ -22,14 +23,15 @@ const (
 
 // Config of the agent of one node.
 type Config struct {
-	StateDir     string         // files shared with the fast path; made with mode 0700; empty: DefaultStateDir
-	BPFFS        string         // the BPF file system that the fast path pins in; empty: DefaultBPFFS
-	NodeName     string         // name of this node, as in its Node object
-	Source       source.Source  // where objects come from
-	SourceName   string         // what to call it, such as dir:/etc/lace
-	ServiceCIDRs []netip.Prefix // service ranges, routed to lace0
-	HealthAddr   string         // of /healthz and /livez; empty: not served
-	MetricsAddr  string         // of /metrics and /proxyMode; empty: not served
+	StateDir     string            // files shared with the fast path; made with mode 0700; empty: DefaultStateDir
+	BPFFS        string            // the BPF file system that the fast path pins in; empty: DefaultBPFFS
+	NodeName     string            // name of this node, as in its Node object
+	Source       source.Source     // where objects come from
+	SourceName   string            // what to call it, such as dir:/etc/lace
+	ServiceCIDRs []netip.Prefix    // service ranges, routed to lace0
+	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
+	HealthAddr   string            // of /healthz and /livez; empty: not served
+	MetricsAddr  string            // of /metrics and /proxyMode; empty: not served
 	Version      string
 	Settings     table.Settings // published for the fast path; zero: table.DefaultSettings
 	Stack        netdev.Stack   // the node's network; nil: that of the calling thread's namespace

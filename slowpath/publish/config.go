@@ -4,17 +4,19 @@ import (
 	"log/slog"
 	"time"
 
+	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 )
 
 // Config of a Publisher.
 type Config struct {
-	Node     string         // name of this node
-	Path     string         // snapshot file, usually <state-dir>/snapshot
-	Settings table.Settings // zero: table.DefaultSettings()
-	Settle   time.Duration  // quiet time awaited before a publication; 0: 2 ms
-	MaxDelay time.Duration  // longest wait while changes keep coming; 0: 20 ms
-	Check    time.Duration  // how often the file is looked at, whether it is the one that was written; 0: 1 s
+	Node     string            // name of this node
+	Path     string            // snapshot file, usually <state-dir>/snapshot
+	Settings table.Settings    // zero: table.DefaultSettings()
+	At       resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
+	Settle   time.Duration     // quiet time awaited before a publication; 0: 2 ms
+	MaxDelay time.Duration     // longest wait while changes keep coming; 0: 20 ms
+	Check    time.Duration     // how often the file is looked at, whether it is the one that was written; 0: 1 s
 
 	// Latency is told, for each change that a publication brought after the first one,
 	// how long ago the world changed. Took is told how long each publication took from

@@ -26,13 +26,16 @@ import (
 
 // TestScripts runs testdata/*.txtar: what a node publishes for the objects of a script.
 //
-//	begin [unsynced] [unattached]   as node n1
+//	begin [unsynced] [unattached] [wired]   as node n1; wired: with addresses
 //	end                             the snapshot file stays
 //	synced, attached                what begin left out
 //	apply FILE..., delete FILE...   the objects in the files come or go
 //	services                        State: what is proxied, and which tier chose
 //	endpoints                       State: every endpoint, with the reason when it is not chosen
 //	frontends, backends             the snapshot file
+//	sets                            the snapshot file: per frontend how much of its address it
+//	                                takes, its backends for clients inside | outside | those
+//	                                that may keep flows, sources and affinity
 //	problems                        State
 //	generation                      of the snapshot file
 //	published                       fails when nothing is; ! published the other way round
@@ -52,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"apply": do((*node).applyCmd), "delete": do((*node).deleteCmd),
 			"services": do((*node).servicesCmd), "endpoints": do((*node).endpointsCmd),
 			"frontends": do((*node).frontendsCmd), "backends": do((*node).backendsCmd),
+			"sets":     do((*node).setsCmd),
 			"problems": do((*node).problemsCmd), "generation": do((*node).generationCmd),
 			"damage": do((*node).damageCmd),
 			"published": func(ts *testscript.TestScript, neg bool, _ []string) {
@@ -95,7 +99,10 @@ func (n *node) beginCmd(ts *testscript.TestScript, args []string) {
 	if !slices.Contains(args, "unsynced") {
 		p.Synced()
 	}
-	if !slices.Contains(args, "unattached") {
+	switch {
+	case slices.Contains(args, "wired"):
+		p.SetAttachments(wired(), nil)
+	case !slices.Contains(args, "unattached"):
 		p.SetAttachments(model.Attachments{}, nil)
 	}
 	n.settle(ts)

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 	"time"
@@ -31,6 +32,7 @@ type work struct {
 
 	problems       map[model.Name][]model.Problem // by Service
 	nodeProblems   map[string][]model.Problem
+	nodes          map[string][]netip.Addr // addresses of every node
 	hereProblems   []model.Problem
 	sourceProblems []model.Problem
 
@@ -45,6 +47,7 @@ func newWork(c *Config, compiler *compile.Compiler, generation uint64) work {
 		config: c, compiler: compiler, generation: generation,
 		objects: resolve.NewObjects(), touched: map[model.Name]struct{}{},
 		problems: map[model.Name][]model.Problem{}, nodeProblems: map[string][]model.Problem{},
+		nodes:   map[string][]netip.Addr{},
 		latency: latency{started: time.Now()},
 	}
 }
@@ -88,9 +91,11 @@ func (w *work) put(c source.Change) {
 
 func (w *work) touch(n model.Name) { w.touched[n] = struct{}{} }
 
-// putNode keeps the Problems of other nodes; those of this one come with Here.
+// putNode keeps the addresses of every node, and the Problems of other nodes; those of this
+// one come with Here.
 func (w *work) putNode(name string, n *corev1.Node) {
 	delete(w.nodeProblems, name)
+	w.putAddresses(name, n)
 	if n == nil || name == w.config.Node {
 		return
 	}
@@ -104,6 +109,7 @@ func (w *work) putNode(name string, n *corev1.Node) {
 func (w *work) resolve() {
 	here, problems := w.objects.Here(w.config.Node)
 	w.hereProblems = problems
+	here.NodePorts = w.config.At.Of(here, &w.attached.attachments)
 	if !w.resolved || !reflect.DeepEqual(here, w.node) {
 		w.node, w.resolved = here, true
 		for _, n := range w.objects.Names() {

@@ -1,0 +1,72 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// checkFields names values that decide nothing here, but show that somebody means
+// something else than what happens.
+func checkFields(svc *corev1.Service, r *report) {
+	checkFamilyPolicy(svc, r)
+	checkDistribution(svc, r)
+	checkHealthPort(svc, r)
+	if svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && !external(svc) && len(svc.Spec.ExternalIPs) == 0 {
+		r.add("spec.externalTrafficPolicy", "NoEffect", "Local has no effect: the Service is reached by its ClusterIP alone, which internalTrafficPolicy governs; remove it")
+	}
+}
+
+func checkFamilyPolicy(svc *corev1.Service, r *report) {
+	const field = "spec.ipFamilyPolicy"
+	n := max(len(svc.Spec.ClusterIPs), len(svc.Spec.IPFamilies))
+	switch p := value(svc.Spec.IPFamilyPolicy); {
+	case p == "", p == corev1.IPFamilyPolicyPreferDualStack:
+	case p == corev1.IPFamilyPolicySingleStack && n > 1:
+		r.add(field, "Contradiction", "SingleStack, but the Service has %d families, all of which are served; write PreferDualStack, or remove one", n)
+	case p == corev1.IPFamilyPolicyRequireDualStack && n < 2:
+		r.add(field, "Contradiction", "RequireDualStack, but the Service has one family, which is served; add an address of the other")
+	case p != corev1.IPFamilyPolicySingleStack && p != corev1.IPFamilyPolicyRequireDualStack:
+		r.add(field, "UnknownPolicy", "%q is no policy, and the families that have an address are served; write SingleStack, PreferDualStack or RequireDualStack", p)
+	}
+}
+
+// distributions are the values that the EndpointSlice controller knows; it puts them into
+// hints, which are obeyed.
+var distributions = []string{corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode}
+
+func checkDistribution(svc *corev1.Service, r *report) {
+	if d := svc.Spec.TrafficDistribution; d != nil && !slices.Contains(distributions, *d) {
+		r.add("spec.trafficDistribution", "UnknownDistribution", "%q is not known to the EndpointSlice controller, which gives no hints for it; write PreferSameZone or PreferSameNode", *d)
+	}
+}
+
+func checkHealthPort(svc *corev1.Service, r *report) {
+	n := svc.Spec.HealthCheckNodePort
+	if _, ok := number(n); !ok && n != 0 {
+		r.add("spec.healthCheckNodePort", "BadPort", "%d is no port number; write 1 to 65535, or leave it out", n)
+	}
+}
+
+// nodePorts takes back the node ports that cannot be: those of a Service whose type gives
+// it none, and one that an earlier port has.
+func nodePorts(svc *corev1.Service, ports []servicePort, r *report) {
+	taken := map[portKey]bool{}
+	for i := range ports {
+		p := &ports[i]
+		field := fmt.Sprintf("spec.ports[%d].nodePort", p.index)
+		key := portKey{p.Protocol, p.nodePort}
+		switch {
+		case p.nodePort == 0:
+		case !external(svc):
+			r.add(field, "NoEffect", "%d is not opened: a Service of this type has no node ports; make it NodePort or LoadBalancer, or remove the number", p.nodePort)
+			p.nodePort = 0
+		case taken[key]:
+			r.add(field, "DuplicatePort", "%d/%s is that of an earlier port already; give each its own", p.nodePort, p.Protocol)
+			p.nodePort = 0
+		default:
+			taken[key] = true
+		}
+	}
+}
