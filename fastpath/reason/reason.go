@@ -63,6 +63,7 @@ const (
 	UnallocatedVIP      // address in a service range that no Service has
 	RateLimited         // answer suppressed by the rate limit
 	StrayReset          // TCP reset to a frontend, and no flow: nothing to end, and never answered
+
 	// Forward.
 	ICMPTranslated // ICMP error about a registered flow, translated to its other end
 
@@ -71,10 +72,8 @@ const (
 	TimeExceeded // time to live (hop limit) used up: its sender is told
 
 	// Drop.
-	Echo         // ping to a VIP
-	UnwantedICMP // source quench or redirect about a registered flow
-
-	// Drop.
+	Echo             // ping to a VIP
+	UnwantedICMP     // source quench or redirect about a registered flow
 	SourceNotAllowed // the Service's source ranges do not hold the client
 
 	Count // number of reasons

@@ -39,6 +39,7 @@ enum reason {
 	REASON_TIME_EXCEEDED = 32, /* answer: Time to live or hop limit used up; the sender was told */
 	REASON_ECHO = 33, /* drop: Ping to a VIP; it is not answered */
 	REASON_ICMP_UNWANTED = 34, /* drop: ICMP source quench or redirect about a registered flow; neither is translated */
+	REASON_SOURCE_NOT_ALLOWED = 35, /* drop: The client is in none of the source ranges of the Service */
 };
 
 #endif
