@@ -53,3 +53,36 @@ func serve(ctx context.Context, c *Config) error {
 	var m *metrics.Metrics
 	mended := newRepairs()
 	publisher, err := publish.New(publish.Config{
+		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, At: c.NodePorts, Log: c.Log,
+		Latency:  func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
+		Took:     func(d time.Duration) { m.PublishTook(d) },
+		Repaired: mended.note(repairSnapshot), Taken: c.taken,
+	})
+	if err != nil {
+		return err
+	}
+	tally := newTally(publisher, c.NodeName)
+	seen = newObserver(c, publisher, tally, mended)
+	m = metrics.New(c.Version, seen.reading)
+
+	servers, err := c.listen(seen, m)
+	if err != nil {
+		return err
+	}
+	follower := attach.New(attach.Config{
+		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Log: c.Log,
+		Repaired: mended.note(repairRoute),
+	})
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range append(servers,
+		publisher.Run,
+		func(ctx context.Context) error { return c.Source.Run(ctx, tally) },
+		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
+		seen.run,
+	) {
+		group.Go(func() error { return run(ctx) })
+	}
+	c.Log.Info("serving", "node", c.NodeName, "source", c.SourceName, "stateDir", c.StateDir,
+		"serviceCIDRs", c.ServiceCIDRs, "health", c.HealthAddr, "metrics", c.MetricsAddr, "version", c.Version)
+	return group.Wait()
+}
