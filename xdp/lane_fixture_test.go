@@ -30,7 +30,12 @@ type decided struct {
 // laneNode is a node whose lane is on, with generations that begin at 1.
 func laneNode(t testing.TB) *node {
 	t.Helper()
-	n := newNode(t, open(t, mountBPF(t)))
+	return laneNodeOn(t, open(t, mountBPF(t)))
+}
+
+func laneNodeOn(t testing.TB, o *Objects) *node {
+	t.Helper()
+	n := newNode(t, o)
 	n.second = veth(t, "tup.8")
 	must(t, n.o.SyncPorts(n.lanePorts()))
 	must(t, n.o.SyncGenerations(n.tables(t, nil)))
