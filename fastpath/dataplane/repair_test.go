@@ -136,6 +136,34 @@ func TestFlowsOutliveAPinThatWasPutBack(t *testing.T) {
 	f.stop()
 }
 
+// TestPinsComeBackWithTheirFileSystem: without it nothing changes but that nothing outlives
+// the process, which is an alarm; when it is mounted again, everything is pinned again.
+func TestPinsComeBackWithTheirFileSystem(t *testing.T) {
+	n, f := newNetwork(t), newFastpath(t, 1)
+	n.serveEcho()
+	n.publishLane(f, 1)
+	f.start()
+	n.routeServices()
+	f.uses(1)
+	flows := n.connect()
+	n.must(unix.Unmount(f.config.BPFFS, unix.MNT_DETACH))
+	f.says("cannot be put right")
+	f.eventually("the gauge rises", func() bool { return f.totals().Gauges[counter.Broken] > 0 })
+	n.goOn(flows)
+	n.everybody()
+	n.must(unix.Mount("bpf", f.config.BPFFS, "bpf", 0, ""))
+	f.says("everything is in place again")
+	f.eventually("the gauge falls", func() bool { return f.totals().Gauges[counter.Broken] == 0 })
+	f.kill()
+	n.goOn(flows) // in the lane
+	f.start()
+	n.goOn(flows)
+	if s := f.readStatus(); !s.FlowsKept || s.FlowsRestored < len(flows) {
+		t.Errorf("flows kept: %t, restored: %d, want %d", s.FlowsKept, s.FlowsRestored, len(flows))
+	}
+	f.stop()
+}
+
 // connect opens a connection of each kind from the client and from the node to web, and
 // has them handed over to the lane.
 func (n *network) connect() (flows []net.Conn) {

@@ -111,11 +111,12 @@ func (t *tables) use(ctx context.Context, next *table.Snapshot) {
 	old := t.current.Swap(next)
 	t.flows.SetHalfOpenMax(int(next.Settings().HalfOpenMax))
 	t.report(errors.Join(err, t.sync(next)))
+	t.retire(ctx, old)
+	// Now nobody decides by the old ones any more, neither in the kernel nor here.
 	t.counters.Set(counter.InUseSince, uint64(time.Now().UnixNano()))
 	t.counters.Set(counter.Generation, next.Generation())
 	t.log.Info("snapshot in use", "generation", next.Generation(), "ports", len(next.Ports()),
 		"frontends", len(next.Frontends()), "backends", len(next.Backends()))
-	t.retire(ctx, old)
 }
 
 // reconcile brings the kernel side in line again with what is in use: a device may have
