@@ -30,6 +30,7 @@ var narrows = []struct {
 	lay     func(*testing.T, *cluster)
 }{
 	{"a router between the nodes", []string{"shopper", "n1"}, routerBetween},
+	{"the node's own route to the other", []string{"shopper", "n1", lab.OutsideName}, ownRoute},
 	{"the last hop, to the pod", []string{"shopper", "n1", lab.OutsideName}, lastHop},
 }
 
@@ -55,6 +56,26 @@ func lastHop(t *testing.T, c *cluster) {
 		a := pod.Addr(family)
 		reroute(t, c.Node("n2").PID(), netip.PrefixFrom(a, a.BitLen()), netip.Addr{}, "web-3", narrowMTU)
 	}
+}
+
+// ownRoute narrows n1's route to n2's pods, and waits until the fast path goes by it.
+func ownRoute(t *testing.T, c *cluster) {
+	t.Helper()
+	for _, family := range []int{4, 6} {
+		reroute(t, c.Node("n1").PID(), podsOf2[family], c.Node("n2").Addr(family), "eth0", narrowMTU)
+	}
+	admin := c.Node("n1").Admin()
+	defer admin.Close()
+	eventually(t, "narrow uplink", func() bool {
+		ports, err := admin.Ports(t.Context())
+		c.must(t, err)
+		for _, p := range ports.Items {
+			if p.Device == "eth0" {
+				return p.MTU == narrowMTU
+			}
+		}
+		return false
+	})
 }
 
 var podsOf2 = map[int]netip.Prefix{4: netip.MustParsePrefix("10.244.2.0/24"), 6: netip.MustParsePrefix("fd00:10:244:2::/64")}
@@ -132,7 +153,7 @@ func pathMTU(t *testing.T, pid int, to netip.Addr) int {
 }
 
 // tooLong sends datagrams that nobody may cut and that are longer than the way takes, until
-// the kernel knows that and says so; then one that just fits is answered.
+// the kernel knows that and says so; then those that fit are taken and answered.
 func tooLong(t *testing.T, pid int, to netip.AddrPort, mtu int) {
 	t.Helper()
 	conn := dialUncut(t, pid, to)
@@ -158,10 +179,11 @@ func tooLong(t *testing.T, pid int, to netip.AddrPort, mtu int) {
 	}
 	write(mtu-headers+1, unix.EMSGSIZE)
 	write(mtu-headers, nil)
+	write(mtu-headers-100, nil) // leaves room for the name that the server puts before it
 	c, _ := ctx.Deadline()
 	_ = conn.SetReadDeadline(c)
 	if _, err := conn.Read(make([]byte, 2000)); err != nil {
-		t.Errorf("a datagram that just fits is not answered: %v", err)
+		t.Errorf("datagrams that fit are not answered: %v", err)
 	}
 }
 

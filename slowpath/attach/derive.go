@@ -52,6 +52,7 @@ func derive(v netdev.View, s *ids, ranges []netip.Prefix) (model.Attachments, []
 	ports = append(ports, d.hostPort()...)
 	slices.SortFunc(ports, func(a, b model.Port) int { return cmp.Compare(a.ID, b.ID) })
 	d.checkMTU(ports)
+	d.narrow(ports)
 
 	out := model.Attachments{Ports: ports, Routes: d.routes(ports)}
 	out.Node4, out.Node6 = d.nodeAddress(is4), d.nodeAddress(is6)
@@ -86,6 +87,29 @@ func (d *derivation) hostPort() []model.Port {
 func routable(a netip.Addr) bool {
 	return !a.IsLoopback() && !a.IsMulticast() && !a.IsUnspecified() && !(a.Is6() && a.IsLinkLocalUnicast())
 }
+
+// narrow lowers the MTU of a port to the smallest that any route through its device has:
+// packets of Services are delivered past the routes, and must not be longer than the kernel
+// would send them. Where routes differ, the others get packets shorter than they could be,
+// which nobody misses; too long ones would vanish.
+func (d *derivation) narrow(ports []model.Port) {
+	least := make(map[int]int)
+	for i := range d.Routes {
+		r := &d.Routes[i]
+		if r.MTU > 0 && r.Type == netdev.Unicast && (least[r.Device] == 0 || r.MTU < least[r.Device]) {
+			least[r.Device] = r.MTU
+		}
+	}
+	for i := range ports {
+		p := &ports[i]
+		if mtu := least[p.Ifindex]; mtu >= minMTU && mtu < p.MTU {
+			p.MTU = mtu
+		}
+	}
+}
+
+// minMTU is what every IPv4 link takes (RFC 791); a route that says less is not believed.
+const minMTU = 68
 
 // checkMTU finds ports whose packets may not fit through the trunk: without this they
 // would vanish, and a TCP connection hang after its handshake.

@@ -49,6 +49,7 @@ func hopsOf(r *netlink.Route) []Route {
 		Scope:       Scope(r.Scope),
 		Protocol:    Protocol(r.Protocol),
 		Metric:      r.Priority,
+		MTU:         r.MTU,
 	}
 	switch one.Type {
 	case Unicast:
@@ -135,6 +136,7 @@ func messageOf(r Route) (*netlink.Route, error) {
 		Scope:     netlink.Scope(r.Scope),
 		Protocol:  netlink.RouteProtocol(r.Protocol),
 		Priority:  r.Metric,
+		MTU:       r.MTU,
 		Type:      int(r.kind()),
 		Table:     unix.RT_TABLE_MAIN,
 	}

@@ -190,10 +190,10 @@ func TestKernelReplacesAndDeletesRoutes(t *testing.T) {
 	for _, r := range []netdev.Route{
 		{
 			Destination: netip.MustParsePrefix("10.96.0.0/16"), Source: netip.MustParseAddr("192.0.2.1"), Device: lace0,
-			Type: netdev.Unicast, Scope: netdev.ScopeLink, Protocol: netdev.ProtocolLace,
+			Type: netdev.Unicast, Scope: netdev.ScopeLink, Protocol: netdev.ProtocolLace, MTU: 1400,
 		}, {
 			Destination: netip.MustParsePrefix("fd00:10:96::/112"), Source: netip.MustParseAddr("2001:db8::1"), Device: lace0,
-			Type: netdev.Unicast, Protocol: netdev.ProtocolLace, Metric: 1,
+			Type: netdev.Unicast, Protocol: netdev.ProtocolLace, Metric: 1, MTU: 1380,
 		},
 	} {
 		there := func() bool {

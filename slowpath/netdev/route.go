@@ -48,6 +48,7 @@ type Route struct {
 	Scope       Scope        // IPv4 only; the kernel gives IPv6 routes ScopeUniverse
 	Protocol    Protocol
 	Metric      int // 0 in an IPv6 request means the kernel's default, 1024
+	MTU         int // longest packet that is sent this way; 0: what the device takes
 }
 
 // IsDefault reports whether r takes what no other route takes.
