@@ -10,6 +10,7 @@ const (
 	PartLinkPin               // the pin of an attachment
 	PartMapPin                // the pin of a map
 	PartSocket                // a worker's socket in the kernel's map
+	PartEntries               // what a map holds
 )
 
 // Repaired is told of each part that was put right, and which one it was. nil: nobody is.

@@ -155,13 +155,13 @@ func (k *killer) cycle(i int) {
 		k.halfway++
 		k.left()
 	}
-	if i%10 == 9 {
+	if i%5 == 4 {
 		k.must(t, k.node.KillAgent(t.Context()))
 	}
 	begin := time.Now()
 	k.must(t, k.node.StartFastpath(t.Context()))
 	k.served(begin)
-	if i%10 == 9 {
+	if i%5 == 4 {
 		k.must(t, k.node.StartAgent(t.Context()))
 		k.cluster.ready(t)
 	}

@@ -14,12 +14,13 @@ const (
 	RepairSocket                  // a worker's socket entered again in the kernel's map
 	RepairCounters                // the counter file written anew
 	RepairStatus                  // fastpath.json written anew
+	RepairEntries                 // entries of a kernel map written again
 
 	Repairs // number of repairs
 )
 
 var repairNames = [Repairs]string{
-	"trunk", "namespace", "program", "link-pin", "map-pin", "socket", "counters", "status",
+	"trunk", "namespace", "program", "link-pin", "map-pin", "socket", "counters", "status", "entries",
 }
 
 // String is the word used in metrics.

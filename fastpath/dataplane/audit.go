@@ -16,6 +16,9 @@ import (
 // being asked: half of the second in which it has to be there again.
 const auditEvery = 500 * time.Millisecond
 
+// rereadEvery is how often the contents of the kernel's maps are read back.
+const rereadEvery = 10 * time.Second
+
 // audit looks for what somebody took away or changed under the process, and puts it right:
 // the trunk, programs, pins, sockets, and the process's own files. It belongs to the
 // goroutine that keeps the tables.
@@ -23,10 +26,11 @@ type audit struct {
 	node    *node
 	notices <-chan struct{} // something about the trunk has changed
 	failing bool            // said already that something cannot be put right
+	reread  time.Time       // when the kernel's maps were read back last
 }
 
 func newAudit(ctx context.Context, n *node) *audit {
-	a := &audit{node: n}
+	a := &audit{node: n, reread: time.Now()}
 	var err error
 	if a.notices, err = n.trunk.Watch(ctx); err != nil {
 		n.config.Log.Warn("the trunk cannot be watched, it is looked at twice a second all the same", "error", err)
@@ -42,11 +46,25 @@ func (a *audit) run() error {
 	if errors.Is(err, xdp.ErrTrunkGone) {
 		return err
 	}
-	errs := []error{err, n.objects.Audit(n.trunk)}
+	errs := []error{err, n.objects.Audit(n.trunk), a.contents()}
 	for queue, p := range n.ports {
 		errs = append(errs, n.objects.AuditSocket(queue, p.Descriptor()))
 	}
 	a.report(errors.Join(append(errs, a.files())...))
+	return nil
+}
+
+// contents reads the kernel's maps back, when it is time, and has them written again where
+// they differ.
+func (a *audit) contents() error {
+	if time.Since(a.reread) < rereadEvery {
+		return nil
+	}
+	a.reread = time.Now()
+	if err := a.node.objects.Reread(); err != nil {
+		return err
+	}
+	a.node.tables.reconcile()
 	return nil
 }
 

@@ -23,6 +23,7 @@ var parts = map[xdp.Part]counter.Repair{
 	xdp.PartTrunk: counter.RepairTrunk, xdp.PartNamespace: counter.RepairNamespace,
 	xdp.PartProgram: counter.RepairProgram, xdp.PartLinkPin: counter.RepairLinkPin,
 	xdp.PartMapPin: counter.RepairMapPin, xdp.PartSocket: counter.RepairSocket,
+	xdp.PartEntries: counter.RepairEntries,
 }
 
 // kernel notes a repair of the kernel's side.
