@@ -142,19 +142,22 @@ func (o *Objects) ResetFlows() (lost int) {
 
 func (o *Objects) maps() map[string]*ebpf.Map {
 	return map[string]*ebpf.Map{
-		bpf.LaceMapBackendGens:  o.bpf.BackendGens,
-		bpf.LaceMapFrontendGens: o.bpf.FrontendGens,
-		bpf.LaceMapTargetGens:   o.bpf.TargetGens,
-		bpf.LaceMapClaimFilter:  o.bpf.ClaimFilter,
-		bpf.LaceMapClaims:       o.bpf.Claims,
-		bpf.LaceMapCounters:     o.bpf.Counters,
-		bpf.LaceMapDevices:      o.bpf.Devices,
-		bpf.LaceMapFlows:        o.bpf.Flows,
-		bpf.LaceMapFlowTags:     o.bpf.FlowTags,
-		bpf.LaceMapPorts:        o.bpf.Ports,
-		bpf.LaceMapSettings:     o.bpf.Settings,
-		bpf.LaceMapSockets:      o.bpf.Sockets,
-		bpf.LaceMapSources:      o.bpf.Sources,
+		bpf.LaceMapBackendGens:    o.bpf.BackendGens,
+		bpf.LaceMapFrontendGens:   o.bpf.FrontendGens,
+		bpf.LaceMapTargetGens:     o.bpf.TargetGens,
+		bpf.LaceMapClaimFilter:    o.bpf.ClaimFilter,
+		bpf.LaceMapClaims:         o.bpf.Claims,
+		bpf.LaceMapCounters:       o.bpf.Counters,
+		bpf.LaceMapDevices:        o.bpf.Devices,
+		bpf.LaceMapFlows:          o.bpf.Flows,
+		bpf.LaceMapFlowTags:       o.bpf.FlowTags,
+		bpf.LaceMapPolice:         o.bpf.Police,
+		bpf.LaceMapPolicePorts:    o.bpf.PolicePorts,
+		bpf.LaceMapPolicePrefixes: o.bpf.PolicePrefixes,
+		bpf.LaceMapPorts:          o.bpf.Ports,
+		bpf.LaceMapSettings:       o.bpf.Settings,
+		bpf.LaceMapSockets:        o.bpf.Sockets,
+		bpf.LaceMapSources:        o.bpf.Sources,
 	}
 }
 

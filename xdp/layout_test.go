@@ -26,6 +26,8 @@ func TestLayout(t *testing.T) {
 		"claim":    {spec.Maps["claims"].Key, claim{}},
 		"source":   {spec.Maps["sources"].Key, source{}},
 		"count":    {spec.Maps["counters"].Value, Count{}},
+		"allowed":  {spec.Maps["police"].Value, allowances{}},
+		"buckets":  {spec.Maps["police_ports"].Value, buckets{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.c.(*btf.Struct)
@@ -57,6 +59,7 @@ func TestConstants(t *testing.T) {
 		"bytes of a flow table slot": {int(spec.Maps["flows"].ValueSize), conntrack.SlotSize},
 		"bytes of a tag record":      {int(spec.Maps["flow_tags"].ValueSize), conntrack.TagSize},
 		"ports":                      {int(spec.Maps["ports"].MaxEntries), table.MaxPorts},
+		"ports that are policed":     {int(spec.Maps["police_ports"].MaxEntries), table.MaxPorts},
 		"queues":                     {int(spec.Maps["sockets"].MaxEntries), MaxQueues},
 		"frontend ids":               {int(spec.Maps["frontend_gens"].MaxEntries) * 2, FrontendIDs},
 		"backend ids":                {int(spec.Maps["backend_gens"].MaxEntries) * 2, BackendIDs},

@@ -38,6 +38,7 @@ type Objects struct {
 	claims   mirror[claim, uint32]
 
 	frontends, backends, targets generations
+	police                       policing
 
 	mode   Mode
 	links  map[string]held   // by name of the pin
@@ -104,6 +105,9 @@ func (o *Objects) load(flowSlots int) error {
 		return err
 	}
 	if err := o.mapAllGenerations(); err != nil {
+		return err
+	}
+	if err := o.mapPolice(); err != nil {
 		return err
 	}
 	return o.readState()
@@ -173,7 +177,7 @@ func (o *Objects) SetSocket(queue, fd int) error {
 // Close lets go of programs, maps and links; what is pinned stays and works on. The flow
 // memory must not be used any more.
 func (o *Objects) Close() error {
-	errs := []error{unmap(&o.flows), unmap(&o.tags)}
+	errs := []error{unmap(&o.flows), unmap(&o.tags), o.police.unmap()}
 	for _, g := range []*generations{&o.frontends, &o.backends, &o.targets} {
 		errs = append(errs, g.unmap())
 	}

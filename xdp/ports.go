@@ -55,6 +55,7 @@ func (o *Objects) SyncPorts(ports []table.Port) error {
 		byDevice[p.Ifindex] = device{Network: uint32(p.Network), Port: p.ID, Kind: uint8(p.Kind)}
 		hooks = append(hooks, o.portHooks(p)...)
 	}
+	o.forgetMoved(byID)
 	// A device that is no port any more passes everything before its id can mean another.
 	errs = append(errs, o.devices.trim(byDevice), o.set(s), o.ports.put(byID), o.devices.put(byDevice), o.ports.trim(byID))
 	return errors.Join(append(errs, o.syncHooks(hooks)...)...)

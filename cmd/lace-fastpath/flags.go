@@ -20,6 +20,8 @@ type options struct {
 	workers   int
 	flowSlots int
 	trunkMTU  int
+	puntRate  int
+	puntBurst int
 	cleanup   bool
 	logFormat string
 	logLevel  slog.Level
@@ -34,6 +36,8 @@ func flags(o *options) *flag.FlagSet {
 	f.IntVar(&o.workers, "workers", dataplane.DefaultWorkers, "`number` of queues of the trunk, each with a goroutine that serves it")
 	f.IntVar(&o.flowSlots, "flow-slots", dataplane.DefaultFlowSlots, "`number` of slots of the flow table, two for a flow, 128 bytes each; rounded up")
 	f.IntVar(&o.trunkMTU, "trunk-mtu", dataplane.DefaultTrunkMTU, "largest packet that the trunk carries, in `bytes`")
+	f.IntVar(&o.puntRate, "punt-rate", dataplane.DefaultPuntRate, "`packets` a second that every port may always have decided in Go; more while there is room")
+	f.IntVar(&o.puntBurst, "punt-burst", dataplane.DefaultPuntBurst, "`packets` of them that may come at once")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove what lace-fastpath has left on this node, flows included, and end")
 	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")
@@ -79,6 +83,8 @@ func (o *options) given() error {
 		{"--workers is 0: at least one is needed", o.workers == 0},
 		{"--flow-slots is 0: leave the flag out for the default", o.flowSlots == 0},
 		{"--trunk-mtu is 0: leave the flag out for the default", o.trunkMTU == 0},
+		{"--punt-rate is 0: leave the flag out for the default", o.puntRate == 0},
+		{"--punt-burst is 0: leave the flag out for the default", o.puntBurst == 0},
 	} {
 		if f.empty {
 			return errors.New(f.says)
@@ -92,6 +98,7 @@ func (o *options) config(errs io.Writer) dataplane.Config {
 	return dataplane.Config{
 		StateDir: o.stateDir, BPFFS: o.bpffs,
 		Workers: o.workers, FlowSlots: o.flowSlots, TrunkMTU: o.trunkMTU,
+		PuntRate: o.puntRate, PuntBurst: o.puntBurst,
 		Log: slog.New(o.handler(errs)),
 	}
 }

@@ -21,6 +21,7 @@ func (t *Table) take(n uint32, incarnation uint16, still func(a, b uint64) bool)
 		}
 		ok := still == nil || still(t.slots[n].state.Load(), t.slots[a.peer].state.Load())
 		if ok {
+			t.shares.add(t.clientPort(n, a.peer), -1)
 			t.erase(n, a.peer)
 			t.vacate(ha, n)
 			t.vacate(hb, a.peer)

@@ -22,8 +22,12 @@
 // of a bucket holds the tags of its eight slots and the number of its flows that live
 // elsewhere. A reader looks at slots with the right tag only, and at the second bucket's
 // record only when that number is not zero. A full pair of buckets refuses the new flow;
-// no live flow is ever evicted, except the oldest half-open TCP connection when their
-// number reaches its bound.
+// no live flow is ever evicted, except the oldest half-open TCP connection, or the oldest
+// datagram flow that nobody has answered, when their number reaches its bound.
+//
+// Ports share all of that once SharePorts was called: each may have twice what is free of
+// the room (three quarters of the table) and of either bound. A port that has its share evicts its own unconfirmed flows
+// and is refused others; what other ports have, and may still have, does not depend on it.
 //
 // # Concurrency
 //
@@ -48,6 +52,6 @@
 // there is no flow mostly the record alone. It allocates nothing and makes no call into
 // the runtime. Insert takes two to four uncontended locks. A flow costs 256 bytes of slots
 // and 4 bytes of records, 520 bytes at the load of one half that is recommended, plus 20
-// bytes for each permitted half-open connection. Benchmarks in this package give the
+// bytes for each permitted half-open connection and unanswered flow. Benchmarks in this package give the
 // times.
 package conntrack

@@ -86,7 +86,8 @@ func checked(t testing.TB, table *Table) {
 // verify looks at every slot of a table at rest.
 func (t *Table) verify() error {
 	holds := make([]holding, t.Buckets())
-	used, halfOpen := 0, 0
+	used, halfOpen, unanswered := 0, 0, 0
+	ports := map[uint16]int{}
 	for n := uint32(1); int(n) < len(t.slots); n++ {
 		s := &t.slots[n]
 		if s.seq.Load()&1 != 0 {
@@ -113,8 +114,16 @@ func (t *Table) verify() error {
 		if bucketOf(n) != h.first {
 			holds[h.first].overflow++
 		}
-		if !im.reply() && f.Protocol == packet.ProtocolTCP && t.waiting(&node{slot: n, incarnation: f.incarnation}) {
+		if im.reply() {
+			continue
+		}
+		ports[f.In%portIds]++
+		w := node{slot: n, incarnation: f.incarnation, created: s.created.Load()}
+		switch tcp := f.Protocol == packet.ProtocolTCP; {
+		case tcp && t.halfOpen(w):
 			halfOpen++
+		case !tcp && t.silent(w):
+			unanswered++
 		}
 	}
 	for b, want := range holds {
@@ -125,27 +134,52 @@ func (t *Table) verify() error {
 	if used != 2*t.Len() {
 		return fmt.Errorf("%d slots in use, Len is %d", used, t.Len())
 	}
-	return t.half.verify(halfOpen)
+	for port := range uint16(portIds) {
+		if got := t.shares.of(port); got != ports[port] {
+			return fmt.Errorf("port %d has %d flows, counted %d", port, ports[port], got)
+		}
+	}
+	if err := t.half.verify(halfOpen); err != nil {
+		return fmt.Errorf("half-open: %w", err)
+	}
+	if !t.shares.inForce {
+		unanswered = 0 // the bound is not in force
+	}
+	if err := t.unanswered.verify(unanswered); err != nil {
+		return fmt.Errorf("unanswered: %w", err)
+	}
+	return nil
 }
 
-func (q *queue) verify(halfOpen int) error {
-	length, prev := 0, uint32(0)
-	for i := q.nodes[0].next; i != 0 && length <= q.max(); i = q.nodes[i].next {
-		if q.nodes[i].prev != prev {
-			return fmt.Errorf("half-open queue: entry %d points back to %d, not %d", i, q.nodes[i].prev, prev)
+func (q *queue) verify(waiting int) error {
+	total := 0
+	for port := range q.lists {
+		l := &q.lists[port]
+		length, prev := 0, uint32(0)
+		for i := l.oldest; i != 0 && length <= q.max(); i = q.nodes[i].next {
+			if q.nodes[i].prev != prev {
+				return fmt.Errorf("entry %d points back to %d, not %d", i, q.nodes[i].prev, prev)
+			}
+			if q.list(q.nodes[i].port) != l {
+				return fmt.Errorf("entry %d of port %d is in the list of port %d", i, q.nodes[i].port, port)
+			}
+			prev = i
+			length++
 		}
-		prev = i
-		length++
+		if length != int(l.n) || l.newest != prev {
+			return fmt.Errorf("port %d has %d entries, counted %d", port, length, l.n)
+		}
+		total += length
 	}
 	free := 0
 	for i := q.free; i != 0 && free <= q.max(); i = q.nodes[i].next {
 		free++
 	}
-	if length != q.used || length+free != q.max() || q.nodes[0].prev != prev {
-		return fmt.Errorf("half-open queue: %d entries, counted %d, %d free of %d", length, q.used, free, q.max())
+	if total != q.used || total+free != q.max() {
+		return fmt.Errorf("%d entries, counted %d, %d free of %d", total, q.used, free, q.max())
 	}
-	if halfOpen > q.used {
-		return fmt.Errorf("%d flows are half-open, the queue has %d", halfOpen, q.used)
+	if waiting > q.used {
+		return fmt.Errorf("%d flows wait, the queue has %d", waiting, q.used)
 	}
 	return nil
 }

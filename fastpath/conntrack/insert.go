@@ -8,8 +8,8 @@ import "lace-cni.io/lace/fastpath/packet"
 // When several workers meet the first packet of one tuple at the same time, one gets
 // Inserted and the others Exists with the same flow, so that all forward to one backend.
 // Exists may also be the reply direction of another flow (FlagReply). On Clash the
-// caller may try again with another source port. A half-open TCP connection above the
-// bound takes the place of the oldest.
+// caller may try again with another source port. An unconfirmed flow above the bound takes
+// the place of the oldest one of its port.
 //
 // fwd and rev then refer to their slots, as after Lookup. Flag FlagReply is set here.
 // Allocates nothing; two to four locks are held for some hundred nanoseconds.
@@ -36,6 +36,9 @@ func (t *Table) insert(p *pair, now uint32) Result {
 	if p.fk == p.rk || t.locate(&p.rk, p.rh) != 0 {
 		return Clash
 	}
+	if t.overShare(p.fwd.In) {
+		return ShareFull
+	}
 	p.fslt = t.place(p.fh, 0)
 	p.rslt = t.place(p.rh, p.fslt)
 	if p.fslt == 0 || p.rslt == 0 {
@@ -45,18 +48,23 @@ func (t *Table) insert(p *pair, now uint32) Result {
 	t.occupy(p.rh, p.rslt)
 	t.write(p, now, 0)
 	t.flows.Add(1)
+	t.shares.add(p.fwd.In, 1)
 	return Inserted
 }
 
-// admitted counts a new flow among the half-open, if it is; without room it is taken out
+// admitted counts a new flow among the unconfirmed, if it is; without room it is taken out
 // again.
 func (t *Table) admitted(fwd, rev *Flow, now uint32) Result {
-	if fwd.Protocol != packet.ProtocolTCP || opened(fwd.State, rev.State) {
+	q, refusal := &t.half, HalfOpenFull
+	if fwd.Protocol != packet.ProtocolTCP {
+		if !t.shares.inForce {
+			return Inserted
+		}
+		q, refusal = &t.unanswered, ShareFull
+	}
+	if !q.waits(node{slot: fwd.slot, incarnation: fwd.incarnation, created: now}) || q.admit(t, fwd, now) {
 		return Inserted
 	}
-	if !t.admit(fwd, now) {
-		t.Delete(fwd)
-		return HalfOpenFull
-	}
-	return Inserted
+	t.Delete(fwd)
+	return refusal
 }

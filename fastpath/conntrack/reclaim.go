@@ -18,13 +18,28 @@ func (t *Table) Reclaim(fwd, rev *Tuple, now uint32) bool {
 	if !f.encode(fwd) || !r.encode(rev) {
 		return false
 	}
-	slot := t.relieve(t.homesOf(&f), 0, now)
-	return slot != 0 && t.relieve(t.homesOf(&r), slot, now) != 0
+	slot := t.relieve(t.homesOf(&f), 0, now, anyPort)
+	return slot != 0 && t.relieve(t.homesOf(&r), slot, now, anyPort) != 0
 }
 
+// ReclaimOwn makes room in the share of fwd's port, when Insert has refused the flow as
+// ShareFull: of the closed connections of that port near fwd's place, the one that has been
+// silent for longest is taken out. Otherwise as Reclaim.
+func (t *Table) ReclaimOwn(fwd *Flow, now uint32) bool {
+	var k key
+	if !k.encode(&fwd.Tuple) {
+		return false
+	}
+	return t.relieve(t.homesOf(&k), 0, now, int(fwd.In)) != 0
+}
+
+// anyPort is for relieve.
+const anyPort = -1
+
 // relieve is a slot in the buckets of h, other than taken, that is free, if need be after
-// a tombstone was taken out; 0 when there is none.
-func (t *Table) relieve(h homes, taken, now uint32) uint32 {
+// a tombstone was taken out; 0 when there is none. Given a port, it is one that a tombstone
+// of that port has left.
+func (t *Table) relieve(h homes, taken, now uint32, port int) uint32 {
 	best, bestIdle, incarnation := uint32(0), int32(silence-1), uint16(0)
 	for _, bucket := range [2]uint32{h.first, h.second} {
 		first := firstSlot(bucket)
@@ -33,7 +48,13 @@ func (t *Table) relieve(h homes, taken, now uint32) uint32 {
 				continue
 			}
 			if !t.tagged(n) {
-				return n
+				if port == anyPort {
+					return n
+				}
+				continue
+			}
+			if port != anyPort && int(t.clientPort(n, t.slots[n].peer.Load())) != port {
+				continue
 			}
 			if idle, in, ok := t.tombstone(n, now); ok && idle > bestIdle {
 				best, bestIdle, incarnation = n, idle, in

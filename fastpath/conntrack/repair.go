@@ -1,11 +1,6 @@
 package conntrack
 
-import (
-	"cmp"
-	"slices"
-
-	"lace-cni.io/lace/fastpath/packet"
-)
+import "lace-cni.io/lace/fastpath/packet"
 
 // Repair after the last writer was killed. The kernel reads, and notes packets, at the
 // same time; so slots that are whole are not written at all, nor tag records that are
@@ -15,8 +10,9 @@ func (t *Table) repair(report *Report) {
 	for n := uint32(1); int(n) < len(t.slots); n++ {
 		t.repairSlot(n, report)
 	}
+	clear(t.shares.flows)
 	holds := make([]holding, t.Buckets())
-	var waiting []node
+	var waiting, silent []node
 	for n := uint32(1); int(n) < len(t.slots); n++ {
 		var im image
 		if !im.read(&t.slots[n]) {
@@ -36,16 +32,21 @@ func (t *Table) repair(report *Report) {
 			continue
 		}
 		report.Flows++
-		w := node{slot: n, incarnation: im.incarnation(), created: t.slots[n].created.Load()}
-		if uint8(im.key.word>>32) == packet.ProtocolTCP && t.waiting(&w) {
+		t.shares.add(uint16(im.sums>>inShift), 1)
+		w := node{slot: n, incarnation: im.incarnation(), created: t.slots[n].created.Load(), port: uint16(im.sums >> inShift)}
+		switch tcp := uint8(im.key.word>>32) == packet.ProtocolTCP; {
+		case tcp && t.halfOpen(w):
 			waiting = append(waiting, w)
+		case !tcp && t.silent(w):
+			silent = append(silent, w)
 		}
 	}
 	for b := range holds {
 		t.records[b].put(holds[b].tags, holds[b].overflow)
 	}
 	t.flows.Store(int64(report.Flows))
-	t.requeue(waiting)
+	t.half.requeue(waiting)
+	t.unanswered.requeue(silent)
 }
 
 // holding is what a record has to be.
@@ -118,14 +119,9 @@ func (t *Table) wipe(n uint32) {
 	s.close(odd)
 }
 
-// requeue enters the half-open connections found, oldest first. All of them stay: how
-// many are permitted is not known before SetHalfOpenMax.
-func (t *Table) requeue(waiting []node) {
-	slices.SortStableFunc(waiting, func(a, b node) int { return cmp.Compare(int32(a.created-b.created), 0) })
-	if len(waiting) > t.half.max() {
-		t.half.resize(len(waiting))
-	}
-	for _, w := range waiting {
-		t.half.push(w.slot, w.incarnation, w.created)
-	}
+// requeue enters the unconfirmed flows found, oldest first. All of them stay: how many
+// half-open connections are permitted is not known before SetHalfOpenMax.
+func (q *queue) requeue(waiting []node) {
+	byAge(waiting)
+	q.rebuild(max(q.max(), len(waiting)), len(q.lists), waiting)
 }

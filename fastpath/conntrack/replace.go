@@ -2,7 +2,7 @@ package conntrack
 
 // Replace gives the flow old, whose forward direction was looked up, a new decision: same
 // forward tuple, another backend, state from the start. Readers see the old flow or the
-// new one. Results are those of Insert but Exists, and Gone when old was meanwhile
+// new one. Results are those of Insert but Exists and ShareFull, and Gone when old was meanwhile
 // deleted or replaced: look it up again. Except on Inserted and HalfOpenFull (then the
 // flow is gone) old stays as it was.
 func (t *Table) Replace(old, fwd, rev *Flow, now uint32) Result {
@@ -34,9 +34,11 @@ func (t *Table) Replace(old, fwd, rev *Flow, now uint32) Result {
 // homes h.
 func (t *Table) exchange(p *pair, n, reply uint32, h homes, now uint32) Result {
 	p.fslt = n
+	in := t.slots[n].in()
 	p.rslt = t.locate(&p.rk, p.rh)
 	if p.rslt == reply {
 		t.write(p, now, 0)
+		t.moved(in, p.fwd.In)
 		return Inserted
 	}
 	if p.rslt != 0 || p.fk == p.rk {
@@ -48,5 +50,6 @@ func (t *Table) exchange(p *pair, n, reply uint32, h homes, now uint32) Result {
 	t.occupy(p.rh, p.rslt)
 	t.write(p, now, reply)
 	t.vacate(h, reply)
+	t.moved(in, p.fwd.In)
 	return Inserted
 }

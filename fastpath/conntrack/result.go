@@ -10,6 +10,7 @@ const (
 	Full                       // no free slot in the buckets of one of the tuples
 	HalfOpenFull               // as many half-open TCP connections as permitted, and none old enough to give way
 	Gone                       // Replace only: the old flow is not there any more
+	ShareFull                  // the port has its share of the table, or of the unanswered flows in it
 	Invalid                    // no slot can hold the pair: families or protocols differ, or a network id is too large
 )
 
@@ -17,5 +18,5 @@ func (r Result) String() string {
 	if r > Invalid {
 		return "unknown"
 	}
-	return [...]string{"inserted", "exists", "clash", "full", "half-open full", "gone", "invalid"}[r]
+	return [...]string{"inserted", "exists", "clash", "full", "half-open full", "gone", "share full", "invalid"}[r]
 }

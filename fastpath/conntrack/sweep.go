@@ -30,7 +30,8 @@ func (t *Table) Sweep(now uint32, budget int, timeouts *Timeouts, gone func(*Flo
 			expired++
 		}
 	}
-	t.half.tidy(t, 1+budget/16)
+	t.half.tidy(1 + budget/16)
+	t.unanswered.tidy(1 + budget/16)
 	return expired
 }
 

@@ -12,8 +12,11 @@ type Table struct {
 	Reader
 	stripes  []stripe
 	flows    atomic.Int64
-	half     queue
+	shares   shares
 	sweeping sweeper
+
+	half       queue // TCP
+	unanswered queue // everything else
 }
 
 // New makes a table in plain memory with at least that many slots; a flow takes two.
@@ -55,7 +58,11 @@ func BucketsIn(n int) int { return max(fitting(n)-1, 0) / BucketSlots }
 func newTable(slots []slot, records []record) *Table {
 	t := &Table{Reader: newReader(slots, records)}
 	t.stripes = make([]stripe, min(t.Buckets(), maxStripes))
-	t.half.resize(t.defaultHalfOpenMax())
+	t.shares.flows = make([]atomic.Int32, portIds)
+	t.half.waits, t.half.checks = t.halfOpen, checksPerConnection
+	t.half.rebuild(t.defaultHalfOpenMax(), 1, nil)
+	t.unanswered.waits, t.unanswered.checks = t.silent, checksPerDatagramFlow
+	t.unanswered.rebuild(t.defaultUnansweredMax(), 1, nil)
 	return t
 }
 

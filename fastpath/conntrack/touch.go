@@ -44,6 +44,9 @@ func touched(w uint64, bits State, now uint32) uint64 {
 func (t *Table) Restamp(f *Flow, s Stamp, target uint16) bool {
 	return t.both(f, func(this, other *slot) {
 		this.stamp.Store(s.word(target))
+		if !other.reply() {
+			t.moved(other.in(), target)
+		}
 		other.sums.Store(withIn(other.sums.Load(), target))
 		f.Stamp, f.Target = s, target
 	})

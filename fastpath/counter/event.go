@@ -43,7 +43,7 @@ const (
 	InUseSince                 // wall clock at which that generation came into use, nanoseconds since 1970
 	Flows                      // flows in the table, each counted once
 	HalfOpen                   // TCP flows among them whose handshake is not complete
-	FlowCapacity               // flows that the table can hold at most
+	FlowCapacity               // flows that the table has room for
 	Refused                    // snapshots refused since the process began: damaged or of a foreign layout
 	SyncFailures               // times the kernel side could not be brought in line since the process began
 	Restored                   // flows found in the table when the process began

@@ -8,6 +8,7 @@ import (
 
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/xdp"
 )
 
@@ -18,11 +19,14 @@ const (
 	DefaultWorkers   = 1
 	DefaultFlowSlots = 1 << 19 // 64 MiB: 131,072 flows at the recommended load of one half
 	DefaultTrunkMTU  = 3498    // the most that a frame of one page carries
+	DefaultPuntRate  = police.DefaultRate
+	DefaultPuntBurst = police.DefaultBurst
 )
 
 const (
 	minTrunkMTU = 1280 // of IPv6, RFC 8200
 	maxSlots    = 1 << 28
+	maxPunts    = 1 << 20 // a second: nobody sends more, so there is nothing to limit
 )
 
 // Config of the fast path of one node. The zero value of a field means its default.
@@ -32,6 +36,8 @@ type Config struct {
 	Workers   int    // queues of the trunk, one goroutine each
 	FlowSlots int    // slots of the flow table, two per flow, 128 bytes each; rounded up
 	TrunkMTU  int    // bytes of IP packet that the trunk carries: at least the largest MTU of pods and uplinks
+	PuntRate  int    // packets per second that every port may always ask Go about, of each kind
+	PuntBurst int    // of them, so many at once
 	Log       *slog.Logger
 }
 
@@ -52,6 +58,8 @@ func (c *Config) complete() error {
 	c.Workers = cmp.Or(c.Workers, DefaultWorkers)
 	c.FlowSlots = cmp.Or(c.FlowSlots, DefaultFlowSlots)
 	c.TrunkMTU = cmp.Or(c.TrunkMTU, DefaultTrunkMTU)
+	c.PuntRate = cmp.Or(c.PuntRate, DefaultPuntRate)
+	c.PuntBurst = cmp.Or(c.PuntBurst, DefaultPuntBurst)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -66,6 +74,8 @@ func (c *Config) Check() error {
 	}{
 		{"workers", c.Workers, 1, min(counter.MaxWorkers, xdp.MaxQueues)},
 		{"flow slots", c.FlowSlots, 1 + conntrack.BucketSlots, maxSlots},
+		{"punt rate", c.PuntRate, 1, maxPunts},
+		{"punt burst", c.PuntBurst, 1, maxPunts},
 		{"trunk MTU", c.TrunkMTU, minTrunkMTU, xdp.MaxTrunkMTU},
 	} {
 		if r.value != 0 && (r.value < r.from || r.value > r.end) {

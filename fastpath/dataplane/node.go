@@ -10,6 +10,7 @@ import (
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/pipeline"
+	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/fastpath/port"
 	"lace-cni.io/lace/fastpath/worker"
 	"lace-cni.io/lace/xdp"
@@ -24,6 +25,7 @@ type node struct {
 	objects  *xdp.Objects
 	trunk    *xdp.Trunk
 	flows    *conntrack.Table
+	governor *police.Governor
 	counters *counter.File
 	tables   tables
 	ports    []*port.XSK
@@ -66,6 +68,8 @@ func (n *node) bringUp() (err error) {
 		return err
 	}
 	n.repairs.use(n.counters)
+	n.governor = police.NewGovernor(uint32(c.PuntRate), uint32(c.PuntBurst), n.objects.Allow)
+	n.objects.Allow(n.governor.Limits()) // not what an earlier process allowed in its last moment
 	n.status.XDPMode = string(n.objects.Mode())
 	n.tables.path, n.tables.kernel, n.tables.flows = c.path(snapshotFile), n.objects, n.flows
 	n.tables.counters, n.tables.log = n.counters, c.Log
@@ -95,6 +99,7 @@ func (n *node) openFlows() error {
 		return fmt.Errorf("flow table: %w", err)
 	}
 	n.flows = flows
+	flows.SharePorts()
 	if err := n.objects.SetFlowKeys(flows.Keys(), flows.Buckets()); err != nil {
 		return fmt.Errorf("flow table: %w", err)
 	}
@@ -134,6 +139,7 @@ func (n *node) connect() error {
 			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows}),
 			Snapshot:   &n.tables.current,
 			Counters:   n.counters.Worker(queue),
+			Governor:   n.governor,
 			SweepSlots: n.sweepSlots(queue),
 		})
 		n.workers = append(n.workers, w)
@@ -195,7 +201,7 @@ func (n *node) ready(r *repairs) {
 }
 
 func (n *node) noteFlows() {
-	n.counters.Set(counter.FlowCapacity, uint64(n.flows.Cap()))
+	n.counters.Set(counter.FlowCapacity, uint64(n.flows.Room()))
 	n.counters.Set(counter.Restored, uint64(n.status.FlowsRestored))
 	n.counters.Set(counter.RepairedFlows, uint64(n.status.FlowsRepaired))
 	n.measure()

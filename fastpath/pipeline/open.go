@@ -50,6 +50,8 @@ func (pl *Pipeline) settle(frontend *table.Frontend, as reason.Reason) reason.Re
 		return reason.SourcePortsUsedUp
 	case conntrack.HalfOpenFull:
 		return reason.HalfOpenFull
+	case conntrack.ShareFull:
+		return reason.FlowShareFull
 	case conntrack.Invalid:
 		return reason.Malformed
 	}
@@ -148,7 +150,9 @@ func decision(frontend *table.Frontend, backend *table.Backend, from, target *ta
 // tombstone gives way when there is no room otherwise.
 func (pl *Pipeline) register(t *nat.Translation, again bool) conntrack.Result {
 	r := pl.enter(t, again)
-	if r == conntrack.Full && pl.flows.Reclaim(&pl.flow.Tuple, &pl.peer.Tuple, pl.visit.tick) {
+	tick := pl.visit.tick
+	if r == conntrack.Full && pl.flows.Reclaim(&pl.flow.Tuple, &pl.peer.Tuple, tick) ||
+		r == conntrack.ShareFull && pl.flows.ReclaimOwn(&pl.flow, tick) {
 		r = pl.enter(t, again)
 	}
 	return r

@@ -14,6 +14,7 @@ var elsewhere = map[reason.Reason]string{
 	reason.RingFull:     "the worker, when the port takes no more",
 	reason.ForeignFrame: "the worker and XDP, before the pipeline",
 	reason.NoWorker:     "XDP, without a socket",
+	reason.Policed:      "the kernel's programs, while Go is busy",
 }
 
 // TestMain checks, when all scenarios have been played, that each reason the pipeline

@@ -148,6 +148,13 @@ func (m *Memory) Wait(timeout time.Duration) error {
 	return nil
 }
 
+// Backlog implements Port.
+func (m *Memory) Backlog() (waiting, room int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.arrived.len(), len(m.frames)
+}
+
 // Stats implements Port.
 func (m *Memory) Stats() Stats {
 	m.mu.Lock()

@@ -48,6 +48,10 @@ type Port interface {
 	// means that the port no longer works.
 	Wait(timeout time.Duration) error
 
+	// Backlog is how many frames have arrived and wait to be received, and how many can.
+	// It makes no system call.
+	Backlog() (waiting, room int)
+
 	// Stats is what the port has counted since it was opened.
 	Stats() Stats
 

@@ -130,6 +130,9 @@ func (p *XSK) Wait(timeout time.Duration) error {
 	return err
 }
 
+// Backlog implements Port.
+func (p *XSK) Backlog() (waiting, room int) { return p.socket.Backlog(), ringSize }
+
 // Stats implements Port; one system call.
 func (p *XSK) Stats() Stats {
 	st := p.stats

@@ -75,6 +75,8 @@ const (
 	Echo             // ping to a VIP
 	UnwantedICMP     // source quench or redirect about a registered flow
 	SourceNotAllowed // the Service's source ranges do not hold the client
+	Policed          // the sender asks Go for more than its share while the trunk is congested
+	FlowShareFull    // the sender's port has its share of the flow table
 
 	Count // number of reasons
 )
@@ -122,6 +124,8 @@ var entries = [Count]entry{
 	TimeExceeded:        {"time-exceeded", ClassAnswer, "Time to live or hop limit used up; the sender was told"},
 	Echo:                {"echo", ClassDrop, "Ping to a VIP; it is not answered"},
 	UnwantedICMP:        {"icmp-unwanted", ClassDrop, "ICMP source quench or redirect about a registered flow; neither is translated"},
+	Policed:             {"policed", ClassDrop, "The port, or on an uplink the source prefix, asks for more than its share while the trunk is congested"},
+	FlowShareFull:       {"flow-share-full", ClassDrop, "The port has its share of the flow table, and opens no further flow until some of its own end"},
 }
 
 // String is the word used everywhere.

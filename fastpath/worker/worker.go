@@ -23,6 +23,7 @@ import (
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/pipeline"
+	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/fastpath/port"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/fastpath/table"
@@ -45,6 +46,8 @@ type Config struct {
 	// Snapshot holds the tables in use; nil inside until there are some.
 	Snapshot *atomic.Pointer[table.Snapshot]
 	Counters *counter.Block
+	// Governor is told how full the port is; nil: nobody.
+	Governor *police.Governor
 	// SweepSlots is the number of slots of the flow table that this worker walks through
 	// for expired flows, round and round; 0 when another worker does.
 	SweepSlots int
@@ -56,6 +59,7 @@ type Worker struct {
 	pipeline *pipeline.Pipeline
 	snapshot *atomic.Pointer[table.Snapshot]
 	counters *counter.Block
+	governor *police.Governor
 	sweep    sweep
 	gather   gather
 	seen     port.Stats // of the port, as far as they are counted
@@ -80,8 +84,9 @@ type outgoing struct {
 func New(c Config) *Worker {
 	w := &Worker{
 		port: c.Port, pipeline: c.Pipeline, snapshot: c.Snapshot, counters: c.Counters,
-		sweep: sweep{slots: c.SweepSlots},
-		spent: make([]port.Frame, 0, batchSize),
+		governor: c.Governor,
+		sweep:    sweep{slots: c.SweepSlots},
+		spent:    make([]port.Frame, 0, batchSize),
 	}
 	w.sending.frames = make([]port.Frame, 0, batchSize)
 	return w
@@ -113,6 +118,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) round(n int) error {
 	now := Now()
 	w.gather.drained(now, n)
+	w.notice(now, n)
 	tables := w.take()
 	for i := range w.batch[:n] {
 		w.decide(tables, &w.batch[i], now)
@@ -129,6 +135,15 @@ func (w *Worker) round(n int) error {
 		return fmt.Errorf("worker: sending: %w", err)
 	}
 	return nil
+}
+
+// notice tells the governor how many frames there were.
+func (w *Worker) notice(now int64, n int) {
+	waiting, room := 0, batchSize
+	if n == len(w.batch) {
+		waiting, room = w.port.Backlog()
+	}
+	w.governor.Note(now, waiting, room)
 }
 
 // decide puts one frame on the list of those to send or of those to give back.
@@ -185,6 +200,7 @@ func (w *Worker) settle() error {
 // rest does what is due while no frame waits, and sleeps until one does.
 func (w *Worker) rest() error {
 	now := Now()
+	w.notice(now, 0)
 	w.handOver(true, now)
 	w.walk(w.take(), now)
 	w.release()

@@ -8,6 +8,7 @@
 //	icmp                                about whose flow an ICMP error speaks
 //	generation, decision, state         what Go decided about it, whether that holds, what was seen
 //	rewrite, delivery, lane             repeating a decision
+//	police                              who may ask Go how much while it is busy
 //	trunk, punt, inject, socket         the hop to Go and back
 //	hook, host                          the programs' bodies
 //

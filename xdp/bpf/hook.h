@@ -8,6 +8,7 @@
 #include "flow.h"
 #include "icmp.h"
 #include "lane.h"
+#include "police.h"
 #include "port.h"
 #include "punt.h"
 #include "source.h"
@@ -61,10 +62,10 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	flow = flow_of(skb, s, &p, &q, d->network);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, d->network))
 		return pass(skb);
+	struct place at = { INGRESS, d->port, d->port, d->network, kind };
+
 	cause = no_flow(&p);
 	if (flow && p.has_ports) {
-		struct place at = { INGRESS, d->port, d->port, d->network, kind };
-
 		cause = lane(skb, s, &p, flow, &at, &verdict);
 		if (cause == SETTLED)
 			return verdict;
@@ -72,6 +73,8 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_send(&p, d->network, kind, d->port))
 		return drop(skb, REASON_SPOOFED_SOURCE);
+	if (!may_ask(skb, &p, flow, cause, &at))
+		return drop(skb, REASON_POLICED);
 	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), INGRESS);
 }
 
@@ -97,15 +100,17 @@ INLINE int egress(struct __sk_buff *skb)
 	flow = flow_of(skb, s, &p, &q, d->network);
 	if (!flow || READ_ONCE(flow->mode) == MODE_PASS)
 		return pass(skb);
+	struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
+
 	cause = no_flow(&p);
 	if (p.has_ports) {
-		struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
-
 		cause = lane(skb, s, &p, flow, &at, &verdict);
 		if (cause == SETTLED)
 			return verdict;
 	}
 	count(COUNT_CLAIMED, skb->len);
+	if (!may_ask(skb, &p, flow, cause, &at))
+		return drop(skb, REASON_POLICED);
 	return punt(skb, s, d->port, WHY_FLOW | WHY_EGRESS, cause, client_queue(s, steered_by(&p, &q), flow), EGRESS);
 }
 

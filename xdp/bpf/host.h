@@ -38,10 +38,10 @@ INLINE int from_node(struct __sk_buff *skb)
 	flow = flow_of(skb, s, &p, &q, s->host_network);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
 		return drop(skb, refusal(&p, parsed));
+	struct place at = { HOST, HOST_PORT, HOST_PORT, s->host_network, KIND_HOST };
+
 	cause = no_flow(&p);
 	if (flow && p.has_ports) {
-		struct place at = { HOST, HOST_PORT, HOST_PORT, s->host_network, KIND_HOST };
-
 		cause = lane(skb, s, &p, flow, &at, &verdict);
 		if (cause == SETTLED)
 			return verdict;
@@ -49,6 +49,8 @@ INLINE int from_node(struct __sk_buff *skb)
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_send(&p, s->host_network, KIND_HOST, HOST_PORT))
 		return drop(skb, REASON_SPOOFED_SOURCE);
+	if (!may_ask(skb, &p, flow, cause, &at))
+		return drop(skb, REASON_POLICED);
 	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), HOST);
 }
 

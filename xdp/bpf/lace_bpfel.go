@@ -16,25 +16,28 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	LaceMapBackendGens  = "backend_gens"
-	LaceMapClaimFilter  = "claim_filter"
-	LaceMapClaims       = "claims"
-	LaceMapCounters     = "counters"
-	LaceMapDevices      = "devices"
-	LaceMapFlowTags     = "flow_tags"
-	LaceMapFlows        = "flows"
-	LaceMapFrontendGens = "frontend_gens"
-	LaceMapPorts        = "ports"
-	LaceMapSettings     = "settings"
-	LaceMapSockets      = "sockets"
-	LaceMapSources      = "sources"
-	LaceMapTargetGens   = "target_gens"
-	LaceProgFromGo      = "from_go"
-	LaceProgFromHost    = "from_host"
-	LaceProgFromPod     = "from_pod"
-	LaceProgFromUplink  = "from_uplink"
-	LaceProgToGo        = "to_go"
-	LaceProgToPort      = "to_port"
+	LaceMapBackendGens    = "backend_gens"
+	LaceMapClaimFilter    = "claim_filter"
+	LaceMapClaims         = "claims"
+	LaceMapCounters       = "counters"
+	LaceMapDevices        = "devices"
+	LaceMapFlowTags       = "flow_tags"
+	LaceMapFlows          = "flows"
+	LaceMapFrontendGens   = "frontend_gens"
+	LaceMapPolice         = "police"
+	LaceMapPolicePorts    = "police_ports"
+	LaceMapPolicePrefixes = "police_prefixes"
+	LaceMapPorts          = "ports"
+	LaceMapSettings       = "settings"
+	LaceMapSockets        = "sockets"
+	LaceMapSources        = "sources"
+	LaceMapTargetGens     = "target_gens"
+	LaceProgFromGo        = "from_go"
+	LaceProgFromHost      = "from_host"
+	LaceProgFromPod       = "from_pod"
+	LaceProgFromUplink    = "from_uplink"
+	LaceProgToGo          = "to_go"
+	LaceProgToPort        = "to_port"
 )
 
 // LoadLace returns the embedded CollectionSpec for Lace.
@@ -91,19 +94,22 @@ type LaceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LaceMapSpecs struct {
-	BackendGens  *ebpf.MapSpec `ebpf:"backend_gens"`
-	ClaimFilter  *ebpf.MapSpec `ebpf:"claim_filter"`
-	Claims       *ebpf.MapSpec `ebpf:"claims"`
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Devices      *ebpf.MapSpec `ebpf:"devices"`
-	FlowTags     *ebpf.MapSpec `ebpf:"flow_tags"`
-	Flows        *ebpf.MapSpec `ebpf:"flows"`
-	FrontendGens *ebpf.MapSpec `ebpf:"frontend_gens"`
-	Ports        *ebpf.MapSpec `ebpf:"ports"`
-	Settings     *ebpf.MapSpec `ebpf:"settings"`
-	Sockets      *ebpf.MapSpec `ebpf:"sockets"`
-	Sources      *ebpf.MapSpec `ebpf:"sources"`
-	TargetGens   *ebpf.MapSpec `ebpf:"target_gens"`
+	BackendGens    *ebpf.MapSpec `ebpf:"backend_gens"`
+	ClaimFilter    *ebpf.MapSpec `ebpf:"claim_filter"`
+	Claims         *ebpf.MapSpec `ebpf:"claims"`
+	Counters       *ebpf.MapSpec `ebpf:"counters"`
+	Devices        *ebpf.MapSpec `ebpf:"devices"`
+	FlowTags       *ebpf.MapSpec `ebpf:"flow_tags"`
+	Flows          *ebpf.MapSpec `ebpf:"flows"`
+	FrontendGens   *ebpf.MapSpec `ebpf:"frontend_gens"`
+	Police         *ebpf.MapSpec `ebpf:"police"`
+	PolicePorts    *ebpf.MapSpec `ebpf:"police_ports"`
+	PolicePrefixes *ebpf.MapSpec `ebpf:"police_prefixes"`
+	Ports          *ebpf.MapSpec `ebpf:"ports"`
+	Settings       *ebpf.MapSpec `ebpf:"settings"`
+	Sockets        *ebpf.MapSpec `ebpf:"sockets"`
+	Sources        *ebpf.MapSpec `ebpf:"sources"`
+	TargetGens     *ebpf.MapSpec `ebpf:"target_gens"`
 }
 
 // LaceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -132,19 +138,22 @@ func (o *LaceObjects) Close() error {
 //
 // It can be passed to LoadLaceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LaceMaps struct {
-	BackendGens  *ebpf.Map `ebpf:"backend_gens"`
-	ClaimFilter  *ebpf.Map `ebpf:"claim_filter"`
-	Claims       *ebpf.Map `ebpf:"claims"`
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Devices      *ebpf.Map `ebpf:"devices"`
-	FlowTags     *ebpf.Map `ebpf:"flow_tags"`
-	Flows        *ebpf.Map `ebpf:"flows"`
-	FrontendGens *ebpf.Map `ebpf:"frontend_gens"`
-	Ports        *ebpf.Map `ebpf:"ports"`
-	Settings     *ebpf.Map `ebpf:"settings"`
-	Sockets      *ebpf.Map `ebpf:"sockets"`
-	Sources      *ebpf.Map `ebpf:"sources"`
-	TargetGens   *ebpf.Map `ebpf:"target_gens"`
+	BackendGens    *ebpf.Map `ebpf:"backend_gens"`
+	ClaimFilter    *ebpf.Map `ebpf:"claim_filter"`
+	Claims         *ebpf.Map `ebpf:"claims"`
+	Counters       *ebpf.Map `ebpf:"counters"`
+	Devices        *ebpf.Map `ebpf:"devices"`
+	FlowTags       *ebpf.Map `ebpf:"flow_tags"`
+	Flows          *ebpf.Map `ebpf:"flows"`
+	FrontendGens   *ebpf.Map `ebpf:"frontend_gens"`
+	Police         *ebpf.Map `ebpf:"police"`
+	PolicePorts    *ebpf.Map `ebpf:"police_ports"`
+	PolicePrefixes *ebpf.Map `ebpf:"police_prefixes"`
+	Ports          *ebpf.Map `ebpf:"ports"`
+	Settings       *ebpf.Map `ebpf:"settings"`
+	Sockets        *ebpf.Map `ebpf:"sockets"`
+	Sources        *ebpf.Map `ebpf:"sources"`
+	TargetGens     *ebpf.Map `ebpf:"target_gens"`
 }
 
 func (m *LaceMaps) Close() error {
@@ -157,6 +166,9 @@ func (m *LaceMaps) Close() error {
 		m.FlowTags,
 		m.Flows,
 		m.FrontendGens,
+		m.Police,
+		m.PolicePorts,
+		m.PolicePrefixes,
 		m.Ports,
 		m.Settings,
 		m.Sockets,

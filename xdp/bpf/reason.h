@@ -40,6 +40,8 @@ enum reason {
 	REASON_ECHO = 33, /* drop: Ping to a VIP; it is not answered */
 	REASON_ICMP_UNWANTED = 34, /* drop: ICMP source quench or redirect about a registered flow; neither is translated */
 	REASON_SOURCE_NOT_ALLOWED = 35, /* drop: The client is in none of the source ranges of the Service */
+	REASON_POLICED = 36, /* drop: The port, or on an uplink the source prefix, asks for more than its share while the trunk is congested */
+	REASON_FLOW_SHARE_FULL = 37, /* drop: The port has its share of the flow table, and opens no further flow until some of its own end */
 };
 
 #endif

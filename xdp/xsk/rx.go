@@ -25,3 +25,6 @@ func (s *Socket) Receive(batch []Frame) int {
 	s.stats.Received += uint64(got)
 	return got
 }
+
+// Backlog is how many frames wait in the RX ring. It makes no system call.
+func (s *Socket) Backlog() int { return s.rx.ready(int(s.rx.size)) }

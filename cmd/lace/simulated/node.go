@@ -87,11 +87,12 @@ func (n *node) startFastpath() error {
 	if err != nil {
 		return err
 	}
+	flows.SharePorts()
 	counters, err := counter.Create(filepath.Join(n.stateDir, "counters"), 1)
 	if err != nil {
 		return err
 	}
-	counters.Set(counter.FlowCapacity, uint64(flows.Cap()))
+	counters.Set(counter.FlowCapacity, uint64(flows.Room()))
 	counters.Set(counter.Restored, uint64(found.Flows))
 	w := worker.New(worker.Config{
 		Port: n.port, Pipeline: pipeline.New(pipeline.Config{Flows: flows}), Snapshot: &n.tables,
