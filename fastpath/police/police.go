@@ -23,7 +23,7 @@ type Ask uint8
 const (
 	New   Ask = iota // a flow
 	Flow             // to be carried along a flow that exists
-	Again            // a second look at a flow whose Service, endpoint or way has changed
+	Again            // a second look at a flow whose Service, endpoint or way has changed, or that an error is about
 
 	Asks = 3 // number of kinds
 )
