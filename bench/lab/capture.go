@@ -44,10 +44,10 @@ var watches = struct {
 
 // capture is a packet socket and what it has brought.
 type capture struct {
-	fd   int
-	done chan struct{}
-	mu   sync.Mutex
-	seen []Refusal
+	fd    int
+	done  chan struct{} // closed: what is there is all that is wanted
+	ended chan struct{}
+	seen  []Refusal
 }
 
 // StartWatch opens a packet socket that lets refusals through and nothing else.
@@ -74,8 +74,7 @@ func (s *cellService) StopWatch(id int, seen *[]Refusal) error {
 		return fmt.Errorf("no watch %d", id)
 	}
 	close(c.done)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	<-c.ended
 	*seen = c.seen
 	return nil
 }
@@ -102,29 +101,35 @@ func openCapture(device string) (*capture, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &capture{fd: fd, done: make(chan struct{})}, nil
+	return &capture{fd: fd, done: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
-// run reads until it is told to end.
+// run reads until it is told to end and nothing is left.
 func (c *capture) run() {
+	defer close(c.ended)
 	defer unix.Close(c.fd)
 	b := make([]byte, 2048)
 	for {
-		select {
-		case <-c.done:
-			return
-		default:
-		}
 		n, from, err := unix.Recvfrom(c.fd, b, 0)
+		if err == unix.EAGAIN && c.over() {
+			return
+		}
 		if err != nil {
 			continue // the time is up, or a signal came
 		}
 		if at, ok := from.(*unix.SockaddrLinklayer); ok && at.Pkttype == unix.PACKET_OUTGOING {
 			continue
 		}
-		c.mu.Lock()
 		c.seen = append(c.seen, Refusal{time.Now(), append([]byte{}, b[:n]...)})
-		c.mu.Unlock()
+	}
+}
+
+func (c *capture) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
 	}
 }
 
