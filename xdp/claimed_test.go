@@ -170,7 +170,7 @@ func TestEgress(t *testing.T) {
 	} {
 		t.Run(does, func(t *testing.T) {
 			got := n.run(t, n.o.bpf.ToPort, c.frame, skb{Ifindex: uint32(c.ifindex)})
-			check(t, got, punted(c.frame, c.port, 0x80))
+			check(t, got, puntedOut(c.frame, c.port))
 			p, ok := packet.ReadPunt(got.Frame)
 			if d := cmp.Diff(packet.Punt{Port: c.port, Egress: true}, p); !ok || d != "" {
 				t.Errorf("Go reads the frame differently (-want +got)\n%s", d)
@@ -206,7 +206,7 @@ func TestMark(t *testing.T) {
 		"a marked packet passes an uplink's egress":   {n.o.bpf.ToPort, n.uplink, vip, skipOnce, outcome{next, vip, 0, map[string]Count{}}},
 		"another mark does not let a packet by":       {n.o.bpf.FromPod, n.pod, vip, 0x1ace0002, outcome{redirect, onTrunk(vip, 0x50, 0, podID), 0x1ace0002, once(vip, "claimed", "punted")}},
 		"another mark stays on a packet that passes":  {n.o.bpf.FromPod, n.pod, from("10.1.0.2", "10.1.0.3", 6, tcp(1, 2)), 7, outcome{next, from("10.1.0.2", "10.1.0.3", 6, tcp(1, 2)), 7, once(vip, reason.NotClaimed.String())}},
-		"another mark does not let a reply by either": {n.o.bpf.ToPort, n.pod, reply, 7, outcome{redirect, onTrunk(reply, 0x50, 0x80, podID), 7, once(reply, "claimed", "punted")}},
+		"another mark does not let a reply by either": {n.o.bpf.ToPort, n.pod, reply, 7, outcome{redirect, puntedOut(reply, podID).Frame, 7, once(reply, "claimed", "punted")}},
 	} {
 		t.Run(does, func(t *testing.T) {
 			check(t, n.run(t, c.program, c.frame, skb{Ifindex: uint32(c.ifindex), Mark: c.mark}), c.want)

@@ -83,7 +83,7 @@ func (n *node) findBoth(t *testing.T, p pair) {
 		from(p.client, p.vip, p.protocol, udp(p.clientPort, p.vipPort)),
 		from(p.backend, p.client, p.protocol, udp(p.backendPort, p.clientPort)),
 	} {
-		check(t, n.run(t, n.o.bpf.ToPort, frame, skb{Ifindex: uint32(n.pod)}), punted(frame, podID, 0x80))
+		check(t, n.run(t, n.o.bpf.ToPort, frame, skb{Ifindex: uint32(n.pod)}), puntedOut(frame, podID))
 	}
 }
 

@@ -29,6 +29,8 @@ func TestInject(t *testing.T) {
 	}
 	toUplink := inject(packet.Stack, uplinkID)
 	from := [6]byte(toUplink[6:12])
+	hop := [6]byte{2, 9, 9, 9, 9, 9}
+	hopping := func(how packet.Inject, port uint16) []byte { return toNode(inject(how, port), hop) }
 	short := ethernet(0x0806, []byte{1})
 
 	for _, c := range []struct {
@@ -42,8 +44,8 @@ func TestInject(t *testing.T) {
 		{"back to the stack from a pod: as the pod sent it, and marked", inject(packet.Stack, podID), done(redirect, withMACs(payload, podGateway, podMAC), skipOnce)},
 		{"back to the stack from an uplink: to the uplink's own address, and marked", toUplink, done(redirect, withMACs(payload, uplinkMAC, from), skipOnce)},
 		{"back to the stack from the node: there is no other way", inject(packet.Stack, table.HostPort), lost(inject(packet.Stack, table.HostPort), reason.UnallocatedVIP, "injected")},
-		{"resumed to a pod: out of its device, and marked", inject(packet.Resume, podID), done(redirect, withMACs(payload, podMAC, podGateway), skipOnce)},
-		{"resumed to an uplink: marked", inject(packet.Resume, uplinkID), done(redirect, inject(packet.Resume, uplinkID), skipOnce)},
+		{"resumed to a pod: out of its device, to the next hop in the frame, and marked", hopping(packet.Resume, podID), done(redirect, withMACs(payload, hop, podGateway), skipOnce)},
+		{"resumed to an uplink: out of its device, to the next hop in the frame, and marked", hopping(packet.Resume, uplinkID), done(redirect, withMACs(payload, hop, uplinkMAC), skipOnce)},
 		{"resumed to the node: there is no other way", inject(packet.Resume, table.HostPort), lost(inject(packet.Resume, table.HostPort), reason.UnallocatedVIP, "injected")},
 		{"a port that the tables do not have", inject(packet.Direct, 5), lost(inject(packet.Direct, 5), reason.UnknownPortID)},
 		{"port 0", inject(packet.Direct, 0), lost(inject(packet.Direct, 0), reason.UnknownPortID)},

@@ -23,7 +23,7 @@ func (n *node) puntsSkb(t *testing.T, p *ebpf.Program, frame []byte, in skb, por
 	want := punted(frame, port, byte(packet.PuntFlow))
 	switch {
 	case p == n.o.bpf.ToPort:
-		want = punted(frame, port, 0x80)
+		want = puntedOut(frame, port)
 	case p == n.o.bpf.FromHost:
 		want.Verdict = next
 	}

@@ -97,6 +97,14 @@ func punted(frame []byte, port uint16, why byte) outcome {
 	return outcome{redirect, onTrunk(frame, 0x50, why, port), 0, once(frame, "claimed", "punted")}
 }
 
+// puntedOut is the outcome of a packet that goes to Go from its way out of a port: it keeps
+// the address of its next hop.
+func puntedOut(frame []byte, port uint16) outcome {
+	o := punted(frame, port, 0x80)
+	o.Frame = toNode(o.Frame, [6]byte(frame[:6]))
+	return o
+}
+
 // onTrunk is the frame with the trunk's Ethernet addresses, spelled out.
 func onTrunk(frame []byte, kind, what byte, port uint16) []byte {
 	f := append([]byte{}, frame...)

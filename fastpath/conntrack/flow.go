@@ -40,6 +40,7 @@ const (
 	FlagHairpin                   // client and backend are the same address
 	FlagSNAT                      // the source was rewritten
 	FlagOutside                   // the client is outside the cluster
+	FlagStack                     // the node's own stack routes its packets
 )
 
 // State bits of one direction, set by Go and by the lane. None is cleared while the flow

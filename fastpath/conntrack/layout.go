@@ -39,7 +39,7 @@ type slot struct {
 const (
 	modeShift     = 8
 	flagsShift    = 16
-	knownFlags    = FlagReply | FlagHairpin | FlagSNAT | FlagOutside
+	knownFlags    = FlagReply | FlagHairpin | FlagSNAT | FlagOutside | FlagStack
 	bitsShift     = 32
 	incarnShift   = 48
 	inShift       = 48

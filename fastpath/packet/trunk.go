@@ -1,7 +1,8 @@
 package packet
 
 // The Ethernet source address of a frame on the trunk (the hop between lace0 and
-// lace1) says what the frame is. The destination is always lace0's real address.
+// lace1) says what the frame is. The destination is lace0's real address, or, of a packet
+// that was met on its way out of a port, that of its next hop, which Go leaves as it is.
 //
 //	kernel to Go: 02:4c:50:WHY:PORT_HI:PORT_LO
 //	Go to kernel: 02:4c:49:HOW:PORT_HI:PORT_LO
@@ -34,7 +35,7 @@ type Inject uint8
 const (
 	Direct Inject = 0 // deliver out of the port; host: up the node's stack
 	Stack  Inject = 1 // give to the node's stack as if it had come in on the port
-	Resume Inject = 2 // let it go on out of the port as the stack wanted
+	Resume Inject = 2 // let it go on out of the port, to the next hop that the stack has found
 )
 
 // WritePunt marks frame as punted. It is false, and nothing written, when frame is

@@ -24,6 +24,9 @@ func (v *visit) locate(network packet.NetworkID, a *packet.Addr) *table.Port {
 // The frame is untouched when it does not fit.
 func (pl *Pipeline) forward() reason.Reason {
 	v, f := &pl.visit, &pl.flow
+	if f.Flags&conntrack.FlagStack != 0 {
+		return pl.hand()
+	}
 	if r := v.fits(); r != reason.None {
 		return r
 	}

@@ -58,6 +58,8 @@ func (pl *Pipeline) relay() reason.Reason {
 		return reason.UnwantedICMP
 	case !v.punt.Egress && (v.spoofed() || pl.misplaced()):
 		return reason.SpoofedSource
+	case f.Flags&conntrack.FlagStack != 0:
+		return pl.handError()
 	}
 	if v.out = pl.whereTo(); v.out == nil {
 		return reason.NoTarget

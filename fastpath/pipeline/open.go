@@ -93,7 +93,7 @@ func (pl *Pipeline) choose(frontend *table.Frontend) (*table.Backend, reason.Rea
 func (pl *Pipeline) translate(frontend *table.Frontend, backend *table.Backend) (nat.Translation, reason.Reason) {
 	v := &pl.visit
 	t := nat.To(&v.tuple, backend.Network, backend.Addr, backend.Port)
-	v.out = v.locate(backend.Network, &backend.Addr)
+	v.out = v.beyond(backend.Network, &backend.Addr)
 	switch {
 	case v.out == nil:
 		return t, reason.NoTarget
@@ -107,6 +107,11 @@ func (pl *Pipeline) translate(frontend *table.Frontend, backend *table.Backend) 
 		if t.Source == (packet.Addr{}) {
 			return t, reason.NoTarget
 		}
+	}
+	v.back = v.home()
+	v.stack = v.routedByStack(&t, v.back)
+	if v.stack {
+		return t, reason.None
 	}
 	return t, v.fits()
 }
@@ -122,16 +127,17 @@ func (v *visit) nodeAddr() packet.Addr {
 // describe fills in what the flow is decided by, in both directions.
 func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 	v := &pl.visit
-	back := v.locate(v.in.Network, &v.packet.Src)
-	if back == nil {
-		back = v.in
-	}
-	pl.flow = decision(frontend, backend, back, v.out)
-	pl.peer = decision(frontend, backend, v.out, back)
+	pl.flow = decision(frontend, backend, v.back, v.out)
+	pl.peer = decision(frontend, backend, v.out, v.back)
 	pl.flow.State = conntrack.StateOf(v.packet.Flags)
+	var flags conntrack.Flags
 	if v.outside() {
-		pl.flow.Flags, pl.peer.Flags = conntrack.FlagOutside, conntrack.FlagOutside
+		flags |= conntrack.FlagOutside
 	}
+	if v.stack {
+		flags |= conntrack.FlagStack
+	}
+	pl.flow.Flags, pl.peer.Flags = flags, flags
 }
 
 // decision is one direction of a flow, from one port to another, but for what it

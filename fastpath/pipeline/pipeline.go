@@ -59,6 +59,8 @@ type visit struct {
 	tick   uint32 // now, in the flow table's unit
 	how    packet.Inject
 	out    *table.Port // the port that how speaks of
+	back   *table.Port // where replies of a new flow leave for the client
+	stack  bool        // the node's stack routes the new flow
 	length int         // of the frame that leaves
 	packet packet.Packet
 	tuple  conntrack.Tuple // of the packet, once it is known to have ports

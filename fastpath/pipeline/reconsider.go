@@ -82,8 +82,7 @@ func (pl *Pipeline) restamp(frontend *table.Frontend, backend *table.Backend) re
 			return pl.end()
 		}
 		v.trace.note("flow", "its target changed and is looked up again")
-		// The other direction lives in the network of this one's destination.
-		v.out = v.locate(pl.peer.Network, &f.Rewrite.Dst)
+		v.out = pl.retarget()
 		if v.out == nil {
 			return reason.NoTarget
 		}

@@ -130,7 +130,7 @@ func (t *Trace) delivery(how packet.Inject, out *table.Port) {
 func (t *Trace) addDelivery(how packet.Inject, out *table.Port) {
 	switch {
 	case how == packet.Stack:
-		t.add("forward", "to the node itself, as if it had come in on port %d (%s)", out.ID, portName(out))
+		t.add("forward", "to the node's own stack, as if it had come in on port %d (%s)", out.ID, portName(out))
 	case how == packet.Resume:
 		t.add("forward", "goes on out of port %d (%s), as the node's stack wanted", out.ID, portName(out))
 	case out.Kind == table.PortHost:

@@ -80,7 +80,7 @@ func TestTrace(t *testing.T) {
 				{"choose", "backend 2, 172.30.0.11:8080, at random, one of 1"},
 				{"flow", "both directions would be registered"},
 				{"rewrite", "from 10.244.1.2:4000 to 172.30.0.11:8080"},
-				{"forward", "to the node itself, as if it had come in on port 2 (pod client)"},
+				{"forward", "to the node's own stack, as if it had come in on port 2 (pod client)"},
 				{"verdict", "forward, reason new-flow: First packet of a flow; a backend was chosen"},
 			},
 		},

@@ -76,6 +76,9 @@ func (v *visit) timeouts() *conntrack.Timeouts {
 // follow takes the packet along its flow, if what was decided then still holds.
 func (pl *Pipeline) follow() reason.Reason {
 	v, f := &pl.visit, &pl.flow
+	if v.passesBy(f) {
+		return reason.NotClaimed
+	}
 	frontend := v.tables.FrontendByID(f.Frontend)
 	if frontend == nil {
 		return pl.end()

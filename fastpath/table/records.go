@@ -11,6 +11,13 @@ const (
 	PortUplink PortKind = 3 // towards other nodes and the outside
 )
 
+// PortFlags say how packets of a port are treated.
+type PortFlags uint8
+
+// PortStack: the node's own stack routes new flows of clients and backends behind the port.
+// Without it they are delivered past the stack.
+const PortStack PortFlags = 1
+
 // HostPort is the fixed id of the node itself. 0 is no port; others start at 2.
 const HostPort uint16 = 1
 
@@ -22,7 +29,8 @@ type Port struct {
 	ID         uint16
 	Generation uint16 // bumped when the same id starts to mean another device, address or next hop
 	Kind       PortKind
-	_          [3]byte
+	Flags      PortFlags
+	_          [2]byte
 	Ifindex    uint32
 	MTU        uint32
 	Network    packet.NetworkID

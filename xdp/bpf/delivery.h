@@ -17,6 +17,13 @@ enum way {
 	UP,    /* up the node's stack from lace0 */
 };
 
+/* A way, and what there is to know about it. */
+struct course {
+	enum way way;
+	const struct port *out; /* 0 for flows that the stack routes */
+	struct hop hop;
+};
+
 /* A backend in the node's own stack gets its packets from the device on which they came, so
  * that reverse path filters are content; a client there gets its replies from where the
  * service addresses are routed to. */
@@ -48,11 +55,15 @@ INLINE struct hop hop_by(enum way way, const struct settings *s, const struct po
 }
 
 /* The mark lets the packet by at the hook of the device to which it goes. */
-INLINE int send(struct __sk_buff *skb, enum way way, const struct settings *s, const struct port *out)
+INLINE int send(struct __sk_buff *skb, const struct settings *s, const struct course *c)
 {
-	switch (way) {
-	case ON:
+	const struct port *out = c->out;
+
+	if (c->way == ON || !out)
 		return NEXT;
+	switch (c->way) {
+	case ON:
+		break;
 	case PEER:
 		/* A pod behind a bridge sends to the bridge: "to another host", says its device. */
 		if (skb->pkt_type != PACKET_HOST)

@@ -17,7 +17,8 @@ enum {
 	MODE_PASS = 2,
 };
 
-#define FLAG_REPLY 1 /* backend to client */
+#define FLAG_REPLY 1  /* backend to client */
+#define FLAG_STACK 16 /* the kernel routes it on from where it was met; see stack.h */
 
 struct slot {
 	/* First cache line: all that IPv4 needs. */

@@ -12,6 +12,7 @@
 #include "port.h"
 #include "punt.h"
 #include "source.h"
+#include "stack.h"
 
 /* Tagged packets are not: the VLAN's own device, which may be a port too, meets them again
  * without the tag. */
@@ -60,6 +61,8 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	if (!s || !d)
 		return pass(skb);
 	flow = flow_of(skb, s, &p, &q, d->network);
+	if (flow && is_stack_reply(flow))
+		return reply_in(skb, &p, flow, d);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, d->network))
 		return pass(skb);
 	struct place at = { INGRESS, d->port, d->port, d->network, kind };
@@ -78,8 +81,9 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), INGRESS);
 }
 
-/* Out of a pod's or an uplink's device, from the node's own stack: replies of backends
- * that run on the node itself, and what it has to say of packets that it forwarded. */
+/* Out of a pod's or an uplink's device, from the node's own stack: replies of backends that
+ * run on the node itself, of all that the stack has routed, and what it has to say of
+ * packets that it forwarded. */
 INLINE int egress(struct __sk_buff *skb)
 {
 	const struct settings *s;
@@ -102,6 +106,12 @@ INLINE int egress(struct __sk_buff *skb)
 		return pass(skb);
 	struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
 
+	if (is_stack_reply(flow)) {
+		if (!leaves_here(flow, d))
+			return pass(skb);
+		at.from = d->port;
+		at.kind = d->kind;
+	}
 	cause = no_flow(&p);
 	if (p.has_ports) {
 		cause = lane(skb, s, &p, flow, &at, &verdict);

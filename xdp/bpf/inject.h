@@ -40,7 +40,10 @@ INLINE int deliver(struct __sk_buff *skb, const struct port *p)
 	case KIND_UPLINK:
 		return send_on(skb, p);
 	}
-	return NEXT; /* the node itself */
+	/* The node itself. What was met on its way out is not addressed to lace0. */
+	if (skb->pkt_type != PACKET_HOST)
+		bpf_skb_change_type(skb, PACKET_HOST);
+	return NEXT;
 }
 
 INLINE int give_back(struct __sk_buff *skb, const struct port *p)
@@ -53,13 +56,12 @@ INLINE int give_back(struct __sk_buff *skb, const struct port *p)
 	return bpf_redirect(p->ifindex, BPF_F_INGRESS);
 }
 
+/* The next hop is in the frame still. */
 INLINE int resume(struct __sk_buff *skb, const struct port *p)
 {
 	if (p->kind == KIND_HOST)
 		return drop(skb, REASON_UNALLOCATED_VIP);
-	if (p->kind == KIND_UPLINK)
-		return send_on(skb, p);
-	if (restore_macs(skb, p))
+	if (bpf_skb_store_bytes(skb, 6, p->host_mac, 6, 0))
 		return drop(skb, REASON_NO_MEMORY);
 	skb->mark = MARK_SKIP_ONCE;
 	return bpf_redirect(p->ifindex, 0);

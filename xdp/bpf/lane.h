@@ -8,15 +8,16 @@
 #include "decision.h"
 #include "delivery.h"
 #include "rewrite.h"
+#include "stack.h"
 #include "state.h"
 
 /* Where a packet was met. */
 struct place {
 	enum hook hook;
 	u32 here; /* id of the port whose hook it is */
-	u32 from; /* id of the port from which it came */
+	u32 from; /* id of the port from which it came; of a reply that the stack has routed, here */
 	u32 network; /* of its addresses */
-	u8 kind;  /* of the port from which it came */
+	u8 kind;  /* of that port */
 };
 
 /* What the lane needs to know of a transport header. */
@@ -46,17 +47,19 @@ INLINE int transport_read(struct __sk_buff *skb, const struct packet *p, struct 
 	return 1;
 }
 
-/* Uplinks are one way into the node: routes may change between them. */
-INLINE int came_from(const struct decision *d, const struct place *at)
+/* Whether the packet was met on the port where its flow is to be met: where it comes in, or,
+ * as a reply that the stack has routed, where it leaves. Uplinks are one way into the node
+ * and out of it: routes may change between them. */
+INLINE int met_at_port(const struct decision *d, const struct place *at)
 {
-	u32 in = d->in;
+	u32 port = (d->flags & STACK_REPLY) == STACK_REPLY ? target_of(d) : d->in;
 	const struct port *p;
 
-	if (in == at->from)
+	if (port == at->from)
 		return 1;
 	if (at->kind != KIND_UPLINK)
 		return 0;
-	p = bpf_map_lookup_elem(&ports, &in);
+	p = bpf_map_lookup_elem(&ports, &port);
 	return p && p->kind == KIND_UPLINK;
 }
 
@@ -93,7 +96,7 @@ INLINE enum cause check_lane(struct __sk_buff *skb, const struct settings *s, co
 		return CAUSE_GO_MODE;
 	if (!decision_holds(d))
 		return CAUSE_GENERATION;
-	return came_from(d, at) ? SETTLED : CAUSE_PORT;
+	return met_at_port(d, at) ? SETTLED : CAUSE_PORT;
 }
 
 INLINE enum cause check_out(struct __sk_buff *skb, const struct packet *p, const struct transport *t,
@@ -126,41 +129,51 @@ INLINE int rewrite(struct __sk_buff *skb, const struct packet *p, const struct d
 	return p->v6 ? rewrite6(skb, d, hop) : rewrite4(skb, d, hop);
 }
 
+/* What the packet's flow was delivered by, and whether the packet fits. The stack checks what
+ * it routes itself. */
+INLINE enum cause find_way(struct __sk_buff *skb, const struct settings *s, const struct packet *p,
+			   const struct transport *t, const struct decision *d, const struct place *at,
+			   struct course *c)
+{
+	u32 target = target_of(d);
+
+	c->way = ON;
+	if (d->flags & FLAG_STACK)
+		return SETTLED;
+	c->out = bpf_map_lookup_elem(&ports, &target);
+	if (!c->out || c->out->kind == KIND_NONE)
+		return CAUSE_GENERATION;
+	c->way = way_to(c->out, target, at->hook, at->here, d->flags);
+	c->hop = hop_by(c->way, s, c->out, at->hook);
+	return check_out(skb, p, t, c->out, &c->hop);
+}
+
 /* SETTLED: the packet is done with, *verdict is the program's. */
 INLINE enum cause lane(struct __sk_buff *skb, const struct settings *s, const struct packet *p, struct slot *slot,
 		       const struct place *at, int *verdict)
 {
 	struct decision d = {};
 	struct transport t = {};
+	struct course c = {};
 	enum cause cause = check_lane(skb, s, p, slot, at, &d, &t);
-	const struct port *out;
-	struct hop hop;
-	enum way way;
-	u32 target;
 
 	if (cause)
 		return cause;
-	target = target_of(&d);
-	out = bpf_map_lookup_elem(&ports, &target);
-	if (!out || out->kind == KIND_NONE)
-		return CAUSE_GENERATION;
-	way = way_to(out, target, at->hook, at->here, d.flags);
-	hop = hop_by(way, s, out, at->hook);
-	cause = check_out(skb, p, &t, out, &hop);
+	cause = find_way(skb, s, p, &t, &d, at, &c);
 	if (cause)
 		return cause;
-	if (way == UP && is_uncut(skb, p, at->hook))
+	if (c.way == UP && is_uncut(skb, p, at->hook))
 		return CAUSE_HEADER; /* no device that would cut it, and finish its checksum, lies on its way */
 	if (fix_checksum(skb, p, &d, at->hook))
 		return CAUSE_HEADER;
-	if (rewrite(skb, p, &d, &hop)) {
+	if (rewrite(skb, p, &d, &c.hop)) {
 		count(COUNT_CLAIMED, skb->len);
 		*verdict = drop(skb, REASON_NO_MEMORY);
 		return SETTLED;
 	}
 	touch(slot, d.incarnation, state_of(t.flags));
 	count(d.flags & FLAG_REPLY ? REASON_REPLY : REASON_ESTABLISHED, skb->len);
-	*verdict = send(skb, way, s, out);
+	*verdict = send(skb, s, &c);
 	return SETTLED;
 }
 

@@ -41,6 +41,7 @@ INLINE int fits_trunk(struct __sk_buff *skb, const struct settings *s)
 	return skb->gso_size && bpf_check_mtu(skb, s->trunk, &len, 0, BPF_MTU_CHK_SEGS) == 0;
 }
 
+/* What was met on its way out keeps the next hop that the stack has found for it. */
 INLINE int punt(struct __sk_buff *skb, const struct settings *s, u32 port, u8 why, enum cause cause, u32 queue,
 		enum hook hook)
 {
@@ -51,7 +52,7 @@ INLINE int punt(struct __sk_buff *skb, const struct settings *s, u32 port, u8 wh
 		return drop(skb, REASON_NO_WORKER);
 	if (!fits_trunk(skb, s))
 		return drop(skb, REASON_TOO_BIG);
-	if (bpf_skb_store_bytes(skb, 0, mac, sizeof(mac), 0))
+	if (hook == EGRESS ? bpf_skb_store_bytes(skb, 6, mac + 6, 6, 0) : bpf_skb_store_bytes(skb, 0, mac, 12, 0))
 		return drop(skb, REASON_NO_MEMORY);
 	count(COUNT_PUNTED, skb->len);
 	count(COUNT_CAUSE + cause, skb->len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The Ethernet source address on the hop between lace0 and lace1 says what a frame is; the
- * destination is always lace0's real address. fastpath/packet/trunk.go holds the same.
+ * destination is lace0's real address, or, of a packet met on its way out of a port, that of
+ * its next hop, which it keeps. fastpath/packet/trunk.go holds the same.
  *
  *	kernel to Go: 02:4c:50:WHY:PORT_HI:PORT_LO
  *	Go to kernel: 02:4c:49:HOW:PORT_HI:PORT_LO
@@ -33,7 +34,7 @@ enum {
 enum {
 	HOW_DIRECT = 0, /* deliver out of the port; host: up the node's stack */
 	HOW_STACK = 1,  /* to the node's stack, as if it had come in on the port */
-	HOW_RESUME = 2, /* on out of the port, as the stack wanted */
+	HOW_RESUME = 2, /* on out of the port, to the next hop that the stack has found */
 };
 
 /* A packet with this mark is let by once at the hook that it meets next. */
