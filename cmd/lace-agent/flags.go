@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
@@ -26,6 +27,7 @@ type options struct {
 	ranges      ranges
 	nodePorts   nodePorts
 	lane        string
+	delivery    string
 	healthAddr  string
 	metricsAddr string
 	cleanup     bool
@@ -44,6 +46,7 @@ func flags(o *options) *flag.FlagSet {
 	f.Var(&o.ranges, "service-cidrs", "service ranges, `prefixes` separated by commas; the node's own packets to them go to Lace")
 	f.Var(&o.nodePorts, "nodeport-addresses", "where node ports are answered: `addresses` of this node as prefixes separated by commas, all, or primary (the node's internal addresses)")
 	f.StringVar(&o.lane, "lane", "on", "`on` or off: whether the kernel carries established connections, or every packet of theirs goes through Go")
+	f.StringVar(&o.delivery, "delivery", "stack", "`stack` or direct: whether the node's own stack routes packets of Services, with its firewall and other rules, or they go straight to the pod or next hop")
 	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics and /proxyMode; empty: not served")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
@@ -76,6 +79,8 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("%q is no flag: flags are all there is", rest[0])
 	case o.lane != "on" && o.lane != "off":
 		return fmt.Errorf("--lane %q: say on or off", o.lane)
+	case o.delivery != "stack" && o.delivery != "direct":
+		return fmt.Errorf("--delivery %q: say stack or direct", o.delivery)
 	case o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto":
 		return fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
 	case o.sourceDir == "" && !o.cleanup && !o.version:
@@ -101,7 +106,7 @@ func (o *options) config(errs io.Writer) agent.Config {
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
 		Source: source, SourceName: "dir:" + o.sourceDir,
 		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
-		Settings: o.settings(), Version: version, Log: log,
+		Settings: o.settings(), Delivery: o.deliveryKind(), Version: version, Log: log,
 	}
 }
 
@@ -113,6 +118,13 @@ func (o *options) settings() table.Settings {
 		s.Lane = 1
 	}
 	return s
+}
+
+func (o *options) deliveryKind() model.Delivery {
+	if o.delivery == "stack" {
+		return model.Stack
+	}
+	return model.Direct
 }
 
 func (o *options) handler(w io.Writer) slog.Handler {

@@ -73,6 +73,9 @@ func (w *wirer) port(p model.Port) {
 		ID: p.ID, Kind: table.PortKind(p.Kind), Ifindex: uint32(p.Ifindex), MTU: uint32(p.MTU),
 		Network: packet.NetworkID(p.Network), HostMAC: p.HostMAC, PeerMAC: p.PeerMAC,
 	}
+	if p.Delivery == model.Stack {
+		r.Flags |= table.PortStack
+	}
 	err := r.SetDevice(p.Device)
 	if err == nil {
 		err = w.accept(&r)

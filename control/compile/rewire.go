@@ -28,9 +28,11 @@ func samePort(a, b table.Port) bool {
 	return a == b
 }
 
-// sameDoor reports whether packets to the port still go the same way.
+// sameDoor reports whether packets to the port still go the same way. Flags concern new
+// flows only.
 func sameDoor(a, b table.Port) bool {
 	a.MTU, b.MTU = 0, 0
+	a.Flags, b.Flags = 0, 0
 	return samePort(a, b)
 }
 

@@ -201,6 +201,21 @@ func (k PortKind) String() string {
 	return "unknown"
 }
 
+// Delivery is how packets of Services go on once they are translated.
+type Delivery uint8
+
+const (
+	Direct Delivery = 0 // straight to the pod or the next hop, past the node's own rules
+	Stack  Delivery = 1 // routed by the node's own stack, on the device on which they came
+)
+
+func (d Delivery) String() string {
+	if d == Stack {
+		return "stack"
+	}
+	return "direct"
+}
+
 // Port is a device of this node through which packets of Services come and go.
 type Port struct {
 	ID        uint16
@@ -211,6 +226,7 @@ type Port struct {
 	Network   NetworkID
 	HostMAC   [6]byte
 	PeerMAC   [6]byte
+	Delivery  Delivery     // of new flows from or to what is behind it
 	Addresses []netip.Addr // that live behind it: the pod's, or the node's for the host port
 }
 

@@ -97,7 +97,7 @@ func flowOf(t FlowTable, f *conntrack.Flow, n names, now uint32) api.Flow {
 		Backend:  addrPort(f.Rewrite.Dst, f.Rewrite.DstPort),
 		Service:  n.services[frontendOf(f)],
 		Pod:      n.pods[backendTarget(f)],
-		State:    stateOf(f, &back), Mode: modeOf(f.Mode),
+		State:    stateOf(f, &back), Mode: modeOf(f.Mode), Delivery: deliveryOf(f).String(),
 		Hairpin: f.Flags&conntrack.FlagHairpin != 0, Outside: f.Flags&conntrack.FlagOutside != 0,
 		Idle: idle(f, &back, now).Seconds(),
 	}
@@ -129,6 +129,13 @@ func modeOf(m conntrack.Mode) string {
 		return "pass"
 	}
 	return "go"
+}
+
+func deliveryOf(f *conntrack.Flow) model.Delivery {
+	if f.Flags&conntrack.FlagStack != 0 {
+		return model.Stack
+	}
+	return model.Direct
 }
 
 // idle is the time since the last packet of either direction. Another CPU's clock may be

@@ -23,6 +23,9 @@ func (s *Server) ports(*http.Request) (api.List[api.Port], error) {
 			ID: p.ID, Kind: p.Kind.String(), Device: p.Device, Index: p.Ifindex, MTU: p.MTU,
 			Network: uint32(p.Network), HostMAC: mac(p.HostMAC), PeerMAC: mac(p.PeerMAC), Routes: routes[p.ID],
 		}
+		if p.Kind != model.PortHost {
+			one.Delivery = p.Delivery.String()
+		}
 		for _, a := range p.Addresses {
 			one.Addresses = append(one.Addresses, a.String())
 		}

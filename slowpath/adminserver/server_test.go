@@ -101,7 +101,7 @@ func TestFlows(t *testing.T) {
 	}
 	want := api.List[api.Flow]{Items: []api.Flow{{
 		Protocol: "TCP", Client: "192.0.2.9:40000", Frontend: "10.96.0.10:80", Backend: "10.244.1.5:8080",
-		Source: "172.30.0.11:50000", Service: "default/web", Pod: "default/web-1", State: "half-open", Mode: "go",
+		Source: "172.30.0.11:50000", Service: "default/web", Pod: "default/web-1", State: "half-open", Mode: "go", Delivery: "direct",
 	}}}
 	for i := range got.Items {
 		if got.Items[i].Idle < 0 || got.Items[i].Idle > 60 {
@@ -160,7 +160,7 @@ func TestDropsPortsProblemsAndStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(api.Port{ID: 2, Kind: "uplink", Device: "eth0", Index: 2, MTU: 1500, HostMAC: "02:00:00:00:00:02", Routes: []string{"0.0.0.0/0"}}, ports.Items[1]); diff != "" {
+	if diff := cmp.Diff(api.Port{ID: 2, Kind: "uplink", Device: "eth0", Index: 2, MTU: 1500, Delivery: "direct", HostMAC: "02:00:00:00:00:02", Routes: []string{"0.0.0.0/0"}}, ports.Items[1]); diff != "" {
 		t.Errorf("uplink (-want +got):\n%s", diff)
 	}
 

@@ -70,7 +70,7 @@ func serve(ctx context.Context, c *Config) error {
 		return err
 	}
 	follower := attach.New(attach.Config{
-		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Log: c.Log,
+		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Delivery: c.Delivery, Log: c.Log,
 		Repaired: mended.note(repairRoute),
 	})
 	group, ctx := errgroup.WithContext(ctx)

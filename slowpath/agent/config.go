@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/netdev"
@@ -32,6 +33,7 @@ type Config struct {
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
 	MetricsAddr  string            // of /metrics and /proxyMode; empty: not served
+	Delivery     model.Delivery    // of pods' and uplinks' ports; zero: model.Direct
 	Version      string
 	Settings     table.Settings // published for the fast path; zero: table.DefaultSettings
 	Stack        netdev.Stack   // the node's network; nil: that of the calling thread's namespace

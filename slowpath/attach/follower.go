@@ -30,7 +30,9 @@ type Config struct {
 	Stack  netdev.Stack
 	Ranges []netip.Prefix // service ranges that are routed to the trunk
 	Known  []table.Port   // ports of the last snapshot, whose ids go on
-	Log    *slog.Logger
+	// Delivery of every port but the host's: who owns the pods' devices decides which.
+	Delivery model.Delivery
+	Log      *slog.Logger
 
 	// Repaired is told of each route that was gone and is put back, by Run's goroutine; nil:
 	// nobody is.
@@ -52,6 +54,7 @@ type Follower struct {
 	repaired func()
 	placed   map[netip.Prefix]int // device to which a range is routed
 
+	delivery model.Delivery
 	reported bool
 	last     model.Attachments
 	problems []model.Problem
@@ -65,7 +68,7 @@ func New(c Config) *Follower {
 	}
 	f := &Follower{
 		node: c.Node, stack: c.Stack, ranges: masked(c.Ranges), ids: newIDs(c.Known), log: log,
-		repaired: c.Repaired, placed: map[netip.Prefix]int{},
+		delivery: c.Delivery, repaired: c.Repaired, placed: map[netip.Prefix]int{},
 	}
 	if f.repaired == nil {
 		f.repaired = func() {}
@@ -148,6 +151,7 @@ func (f *Follower) pass(sink Sink) error {
 		return err
 	}
 	found, problems := derive(view, f.ids, f.ranges)
+	deliver(found.Ports, f.delivery)
 	problems = append(problems, f.ensure(view, found)...)
 	sortProblems(problems)
 	if f.reported && reflect.DeepEqual(found, f.last) && reflect.DeepEqual(problems, f.problems) {

@@ -12,6 +12,7 @@ type Flow struct {
 	Pod      string  `json:"pod,omitempty"`     // of the backend, where still known
 	State    string  `json:"state"`             // half-open, established, closing, closed; new or assured for UDP
 	Mode     string  `json:"mode"`              // go, lane or pass: who moves its packets
+	Delivery string  `json:"delivery"`          // stack or direct: how its packets go on
 	Hairpin  bool    `json:"hairpin,omitempty"`
 	Outside  bool    `json:"outside,omitempty"`
 	Idle     float64 `json:"idleSeconds"` // since the last packet, either way; steps of 67 ms
@@ -35,6 +36,7 @@ type Port struct {
 	Index     int      `json:"index"`
 	MTU       int      `json:"mtu"`
 	Network   uint32   `json:"network"`
+	Delivery  string   `json:"delivery,omitempty"` // stack or direct, of new flows; none: the host's
 	HostMAC   string   `json:"hostMAC,omitempty"`
 	PeerMAC   string   `json:"peerMAC,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
