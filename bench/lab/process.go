@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/dataplane"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
@@ -26,6 +27,7 @@ type agentSpec struct {
 	StateDir  string
 	Manifests string
 	Lane      string
+	Delivery  model.Delivery
 }
 
 // untilSignal gives a process of a node a context that ends when it is told to stop.
@@ -43,9 +45,16 @@ func (n *Node) StartFastpath(ctx context.Context) error {
 
 // StartAgent starts the node's agent on the lab's folder of YAML.
 func (n *Node) StartAgent(ctx context.Context) error {
-	return n.startProcess(ctx, roleAgent, agentSpec{
-		Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Lane: n.lab.topology.Lane,
-	})
+	return n.StartAgentWith(ctx, n.lab.topology.Delivery)
+}
+
+// StartAgentWith starts it with another delivery than the topology's.
+func (n *Node) StartAgentWith(ctx context.Context, delivery string) error {
+	spec := agentSpec{Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Lane: n.lab.topology.Lane}
+	if delivery == "stack" {
+		spec.Delivery = model.Stack
+	}
+	return n.startProcess(ctx, roleAgent, spec)
 }
 
 // StartProgram starts a program that was added by Program, one of each role at a time. It
@@ -91,6 +100,7 @@ func runAgent(spec agentSpec) error {
 		HealthAddr:   agent.DefaultHealthAddr,
 		MetricsAddr:  agent.DefaultMetricsAddr,
 		Settings:     spec.settings(),
+		Delivery:     spec.Delivery,
 		Version:      "lab",
 		Log:          logger(spec.Node),
 	})

@@ -20,6 +20,7 @@ type Topology struct {
 	Workers   int      // workers of each fastpath; 0: 1
 	FlowSlots int      // slots of each flow table, two per flow; 0: 131,072
 	Lane      string   // of the agents' settings: "on" or "off"; empty: the product's default
+	Delivery  string   // of the agents' settings: "stack" or "direct"; empty: direct
 	Manifests string   // folder whose YAML is copied into the lab's; empty: the embedded one
 	Keep      bool     // leave the lab's folder behind on Close
 }
@@ -39,6 +40,8 @@ func (t *Topology) complete() error {
 		return fmt.Errorf("topology: pod style %q: say %q or %q", t.PodStyle, PTP, Bridge)
 	case t.Lane != "" && t.Lane != "on" && t.Lane != "off":
 		return fmt.Errorf("topology: lane %q: say on or off", t.Lane)
+	case t.Delivery != "" && t.Delivery != "stack" && t.Delivery != "direct":
+		return fmt.Errorf("topology: delivery %q: say stack or direct", t.Delivery)
 	case t.Workers > 8:
 		return fmt.Errorf("topology: %d workers: say 1 to 8", t.Workers)
 	}
