@@ -205,6 +205,37 @@ func TestStackSource(t *testing.T) {
 	}
 }
 
+// TestStackErrors: an ICMP error about what went to the backend travels with the replies: it
+// passes where it comes in and goes to Go where it leaves; one about a reply is Go's where the
+// client sends it.
+func TestStackErrors(t *testing.T) {
+	n := laneNode(t)
+	for family, a := range families {
+		d := laneTCP
+		d.client, d.vip, d.backend = a.pod, a.vip, a.other
+		n.stacked(t, d, conntrack.ModeLane)
+		unreachable, tooBig := byte(3), byte(3)
+		if family == "IPv6" {
+			unreachable, tooBig = 1, 2
+		}
+		sent, seen := d.thereOut(ack, "x"), d.backOut(ack, "x")
+		byBackend, byRouter := about(a.other, a.pod, unreachable, 4, sent), about(a.outside, a.pod, tooBig, 4, sent)
+		byNode, byClient := about(a.node, a.pod, tooBig, 4, sent), about(a.pod, a.vip, unreachable, 4, seen)
+		byAnother := about(a.pod, a.pod, unreachable, 4, sent)
+		pod, other, uplink := skb{Ifindex: uint32(n.pod)}, skb{Ifindex: uint32(n.other)}, skb{Ifindex: uint32(n.uplink)}
+		t.Run(family, func(t *testing.T) {
+			check(t, n.run(t, n.o.bpf.FromPod, byBackend, other), untouched(byBackend))
+			check(t, n.run(t, n.o.bpf.FromUplink, byRouter, uplink), untouched(byRouter))
+			check(t, n.run(t, n.o.bpf.ToPort, byNode, uplink), untouched(byNode))
+			check(t, n.run(t, n.o.bpf.FromPod, byAnother, pod), refused(byAnother, reason.SpoofedSource))
+			for _, frame := range [][]byte{byBackend, byRouter, byNode} {
+				check(t, n.run(t, n.o.bpf.ToPort, frame, pod), puntedOut(frame, podID))
+			}
+			check(t, n.run(t, n.o.bpf.FromPod, byClient, pod), punted(byClient, podID, byte(packet.PuntFlow)))
+		})
+	}
+}
+
 // TestStackBridge: a backend on the client's own bridge addresses its replies to the client's
 // station. They are addressed to the bridge instead, which brings them to the stack: what
 // they answer took that way, too.

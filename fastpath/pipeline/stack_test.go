@@ -232,3 +232,28 @@ func TestStackChoice(t *testing.T) {
 		},
 	})
 }
+
+// TestStackErrors: errors about packets of a flow that the stack routes take the flow's way:
+// those that travel with replies pass where they come in and are translated where they leave.
+func TestStackErrors(t *testing.T) {
+	opened := []step{{sends: "client:4000 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4000 > web:8080", via: "stack client"}}
+	about := complaint{
+		given: stacked("web:8080"), flow: opened, about: "client:4000 > web:8080", to: "client",
+		types4: errors4, types6: errors6, at: "out client",
+		is: reason.ICMPTranslated, becomesTo: "client", aboutThen: "client:4000 > vip:80", via: "resume client",
+	}
+	byBackend, byRouter, byNode, passing := about, about, about, about
+	byBackend.sentence, byBackend.from, byBackend.becomesFrom = "what the backend says, where it leaves for the client", "web", "vip"
+	byRouter.sentence, byRouter.from, byRouter.becomesFrom = "what a router says, where it leaves for the client", "router", "router"
+	byNode.sentence, byNode.from, byNode.becomesFrom = "what the node's own stack says, where it leaves for the client", "node", "node"
+	passing.sentence, passing.from, passing.at = "what the backend says, where it comes in", "web", ""
+	passing.is, passing.via, passing.unchangedPassed = reason.NotClaimed, "stack web", true
+	byClient := complaint{
+		sentence: "what the client says of a reply is translated where it comes in",
+		given:    stacked("web:8080"), flow: opened, from: "client", to: "vip", about: "vip:80 > client:4000",
+		is: reason.ICMPTranslated, becomesFrom: "client", becomesTo: "web", aboutThen: "web:8080 > client:4000", via: "stack client",
+	}
+	for _, c := range []complaint{byBackend, byRouter, byNode, passing, byClient} {
+		c.play(t)
+	}
+}
