@@ -31,6 +31,8 @@ type Objects struct {
 	flows  []byte
 	tags   []byte
 
+	affinity []byte
+
 	settings settings
 	ports    mirror[uint32, port]
 	devices  mirror[uint32, device]
@@ -177,7 +179,7 @@ func (o *Objects) SetSocket(queue, fd int) error {
 // Close lets go of programs, maps and links; what is pinned stays and works on. The flow
 // memory must not be used any more.
 func (o *Objects) Close() error {
-	errs := []error{unmap(&o.flows), unmap(&o.tags), o.police.unmap()}
+	errs := []error{unmap(&o.flows), unmap(&o.tags), unmap(&o.affinity), o.police.unmap()}
 	for _, g := range []*generations{&o.frontends, &o.backends, &o.targets} {
 		errs = append(errs, g.unmap())
 	}

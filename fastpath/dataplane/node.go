@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lace-cni.io/lace/fastpath/affinity"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/pipeline"
@@ -26,6 +27,7 @@ type node struct {
 	trunk    *xdp.Trunk
 	flows    *conntrack.Table
 	governor *police.Governor
+	clients  *affinity.Table
 	counters *counter.File
 	tables   tables
 	ports    []*port.XSK
@@ -53,6 +55,9 @@ func (n *node) bringUp() (err error) {
 		return fmt.Errorf("kernel programs: %w", err)
 	}
 	if err := n.openFlows(); err != nil {
+		return err
+	}
+	if err := n.openAffinity(); err != nil {
 		return err
 	}
 	n.trunk, err = xdp.OpenTrunk(xdp.TrunkConfig{
@@ -116,6 +121,16 @@ func (n *node) openFlows() error {
 	return nil
 }
 
+// openAffinity takes over who was given which backend.
+func (n *node) openAffinity() error {
+	mem, err := n.objects.OpenAffinity()
+	if err != nil {
+		return err
+	}
+	n.clients, err = affinity.Map(mem)
+	return err
+}
+
 // connect opens a socket and makes a worker for each queue of the trunk. Frames come from
 // now on and wait in the sockets' rings until the workers run.
 func (n *node) connect() error {
@@ -136,7 +151,7 @@ func (n *node) connect() error {
 	for queue, p := range n.ports {
 		w := worker.New(worker.Config{
 			Port:       p,
-			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows}),
+			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows, Affinity: n.clients}),
 			Snapshot:   &n.tables.current,
 			Counters:   n.counters.Worker(queue),
 			Governor:   n.governor,

@@ -13,6 +13,9 @@ import (
 // (First above Last, or First 0) has no port.
 type Ports struct {
 	First, Last uint16
+	// Taken reports whether a port of the range is somebody else's, such as a node port: it is
+	// left out. Nil: none is.
+	Taken func(port uint16) bool
 
 	spent [8]spent // backends towards which the range was found used up
 	next  uint8
@@ -59,6 +62,9 @@ func (p *Ports) search(flows *conntrack.Table, r *rand.Rand, t *Translation, fwd
 	var found conntrack.Flow
 	for w := p.walk(r); w.left > 0; {
 		t.SourcePort = w.port(p.First)
+		if p.Taken != nil && p.Taken(t.SourcePort) {
+			continue
+		}
 		rev.Tuple.DstPort = t.SourcePort
 		if flows.Lookup(&rev.Tuple, &found) {
 			continue // cheaper than to find out under locks

@@ -118,6 +118,26 @@ func TestNodePort(t *testing.T) {
 	})
 }
 
+// TestSourcePortIsNoNodePort: of a range of two ports, one of which is a node port, the other
+// is used.
+func TestSourcePortIsNoNodePort(t *testing.T) {
+	play(t, []scenario{{
+		sentence: "a source port is never a node port",
+		over:     all,
+		given: func(w *world) {
+			nodePort(backends("remote:8080"), backends("remote:8080"))(w)
+			w.services["node"].frontend.Port = 61001
+			w.contents.Settings.SourcePortFirst, w.contents.Settings.SourcePortLast = 61000, 61002
+			w.publish()
+		},
+		steps: []step{
+			{sends: "outside:4000 > node:61001", flags: syn, is: reason.NewFlow, becomes: "node:* > remote:8080", via: "direct wire", ttl: -1},
+			{sends: "outside:4001 > node:61001", flags: syn, is: reason.NewFlow, becomes: "node:* > remote:8080", via: "direct wire", ttl: -1},
+			{sends: "outside:4002 > node:61001", flags: syn, is: reason.SourcePortsUsedUp},
+		},
+	}})
+}
+
 // TestExternalPolicy: Local governs clients outside; inside the cluster it is Cluster.
 func TestExternalPolicy(t *testing.T) {
 	local := func(vip string, inside []string) func(*world) {

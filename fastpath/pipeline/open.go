@@ -77,8 +77,9 @@ func (pl *Pipeline) choose(frontend *table.Frontend) (*table.Backend, reason.Rea
 	case v.packet.Protocol == packet.ProtocolTCP && !v.opening():
 		return nil, reason.NoFlow
 	}
-	backend := v.tables.Backend(nat.Pick(pl.rand, ids))
-	v.trace.choice(backend, len(ids))
+	id, how := pl.pick(frontend, ids)
+	backend := v.tables.Backend(id)
+	v.trace.choice(backend, how, len(ids))
 	return backend, reason.None
 }
 
@@ -164,11 +165,19 @@ func (pl *Pipeline) register(t *nat.Translation, again bool) conntrack.Result {
 	return r
 }
 
+// nodePort reports whether a port of the source that a flow is to have is one of a Service:
+// an answer to it must not be taken for a call.
+func (pl *Pipeline) nodePort(port uint16) bool {
+	v := &pl.visit
+	return v.tables.Frontend(v.in.Network, &pl.source, v.packet.Protocol, port) != nil
+}
+
 // enter is one attempt to register.
 func (pl *Pipeline) enter(t *nat.Translation, again bool) conntrack.Result {
 	v := &pl.visit
 	settings := v.tables.Settings()
 	pl.ports.First, pl.ports.Last = settings.SourcePortFirst, settings.SourcePortLast
+	pl.source = t.Source
 	if again {
 		r := pl.ports.Reopen(pl.flows, pl.rand, &pl.old, t, &pl.flow, &pl.peer, v.tick)
 		if r != conntrack.Gone {

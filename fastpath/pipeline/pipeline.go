@@ -3,6 +3,7 @@ package pipeline
 import (
 	"math/rand/v2"
 
+	"lace-cni.io/lace/fastpath/affinity"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/lane"
 	"lace-cni.io/lace/fastpath/nat"
@@ -15,6 +16,9 @@ import (
 type Config struct {
 	// Flows is the flow table, shared by every worker of the node.
 	Flows *conntrack.Table
+	// Affinity remembers the clients of frontends that ask for it, for every worker of the
+	// node. Nil: nobody is remembered.
+	Affinity *affinity.Table
 	// Rand chooses backends and source ports. It must not be shared. Nil: a generator
 	// seeded by the system.
 	Rand *rand.Rand
@@ -28,6 +32,10 @@ type Pipeline struct {
 	limit limit
 	lane  *lane.Lane
 
+	source  packet.Addr // of the flow that is looking for a source port
+	clients *affinity.Table
+	client  affinity.Key // of the packet in hand, where it is asked for
+
 	visit    visit
 	quote    packet.Quote   // of the ICMP error in hand
 	flow     conntrack.Flow // the direction of the packet in hand
@@ -40,11 +48,11 @@ type Pipeline struct {
 
 // New makes the pipeline of one worker.
 func New(c Config) *Pipeline {
-	pl := &Pipeline{flows: c.Flows, rand: c.Rand, lane: lane.New(c.Flows)}
+	pl := &Pipeline{flows: c.Flows, clients: c.Affinity, rand: c.Rand, lane: lane.New(c.Flows)}
 	if pl.rand == nil {
 		pl.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	pl.gone = pl.frontendGone
+	pl.gone, pl.ports.Taken = pl.frontendGone, pl.nodePort
 	return pl
 }
 

@@ -101,14 +101,14 @@ func (t *Trace) addFrontend(fe *table.Frontend, set table.Set, outside bool) {
 		endpoint(fe.Addr, fe.Port), protocolName(fe.Protocol), fe.Network, from, set.Count)
 }
 
-func (t *Trace) choice(b *table.Backend, among int) {
+func (t *Trace) choice(b *table.Backend, how string, among int) {
 	if t != nil {
-		t.addChoice(b, among)
+		t.addChoice(b, how, among)
 	}
 }
 
-func (t *Trace) addChoice(b *table.Backend, among int) {
-	t.add("choose", "backend %d, %s, at random, one of %d", b.ID, endpoint(b.Addr, b.Port), among)
+func (t *Trace) addChoice(b *table.Backend, how string, among int) {
+	t.add("choose", "backend %d, %s, %s, one of %d", b.ID, endpoint(b.Addr, b.Port), how, among)
 }
 
 func (t *Trace) rewrite(f *conntrack.Flow) {

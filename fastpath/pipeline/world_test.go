@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lace-cni.io/lace/fastpath/affinity"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/table"
@@ -54,6 +55,7 @@ type world struct {
 	services map[string]*service // by VIP name
 	backends map[string]*table.Backend
 	nextID   uint32
+	calling  int // how many flows calls has opened
 }
 
 // service is what the test says about the frontend NAME:80.
@@ -72,7 +74,7 @@ func newWorld(t testing.TB, family int, protocol uint8) *world {
 	}
 	w := &world{
 		t: t, family: family, protocol: protocol, flows: flows, clock: time.Hour,
-		pipeline: New(Config{Flows: flows, Rand: rand.New(rand.NewPCG(1, 2))}),
+		pipeline: New(Config{Flows: flows, Affinity: affinity.New(1024), Rand: rand.New(rand.NewPCG(1, 2))}),
 		services: map[string]*service{}, backends: map[string]*table.Backend{},
 	}
 	w.contents.Settings = table.DefaultSettings()
