@@ -15,7 +15,7 @@ import (
 )
 
 // Layout is the version of the pinned maps' layout. Maps of another version are not read.
-const Layout = 3
+const Layout = 4
 
 var errLayout = errors.New("of another layout")
 

@@ -17,13 +17,15 @@
 // Sweep take pairs out. A closed connection stays until its timeout, as a tombstone: a
 // late packet of it meets the old decision and is not taken for a new flow.
 //
-// A tuple's hash names two buckets of eight slots and a tag. The flow lives in the first,
-// or, when that is crowded, in the second if it has more room; it never moves. The record
-// of a bucket holds the tags of its eight slots and the number of its flows that live
-// elsewhere. A reader looks at slots with the right tag only, and at the second bucket's
-// record only when that number is not zero. A full pair of buckets refuses the new flow;
-// no live flow is ever evicted, except the oldest half-open TCP connection, or the oldest
-// datagram flow that nobody has answered, when their number reaches its bound.
+// A tuple's hash names three buckets of eight slots and a tag. The near bucket is one of
+// 4,096 that lie together; the flow lives there, or, when that is crowded, in the first, or
+// in the second if it has more room; it never moves. So some ten thousand flows touch 4 MiB
+// of memory and not a page each of the whole table: half of what a packet cost was to find
+// the page. The record of a bucket holds the tags of its eight slots and the numbers of its
+// flows that live elsewhere. A reader looks at slots with the right tag only, and at the
+// next bucket's record only when such a number is not zero. Three full buckets refuse the
+// new flow; no live flow is ever evicted, except the oldest half-open TCP connection, or the
+// oldest datagram flow that nobody has answered, when their number reaches its bound.
 //
 // Ports share all of that once SharePorts was called: each may have twice what is free of
 // the room (three quarters of the table) and of either bound. A port that has its share evicts its own unconfirmed flows
@@ -50,7 +52,7 @@
 //
 // Lookup touches the record and one cache line for most IPv4 flows, two for IPv6; when
 // there is no flow mostly the record alone. It allocates nothing and makes no call into
-// the runtime. Insert takes two to four uncontended locks. A flow costs 256 bytes of slots
+// the runtime. Insert takes up to six uncontended locks. A flow costs 256 bytes of slots
 // and 4 bytes of records, 520 bytes at the load of one half that is recommended, plus 20
 // bytes for each permitted half-open connection and unanswered flow. Benchmarks in this package give the
 // times.

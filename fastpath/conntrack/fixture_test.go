@@ -111,8 +111,11 @@ func (t *Table) verify() error {
 		}
 		h := t.homesOf(&im.key)
 		holds[bucketOf(n)].tags |= uint64(h.tag) << (8 * placeOf(n))
-		if bucketOf(n) != h.first {
-			holds[h.first].overflow++
+		if b := bucketOf(n); b != h.near {
+			holds[h.near].spill++
+			if b != h.first {
+				holds[h.first].overflow++
+			}
 		}
 		if im.reply() {
 			continue
@@ -127,7 +130,7 @@ func (t *Table) verify() error {
 		}
 	}
 	for b, want := range holds {
-		if got := (holding{t.records[b].tags.Load(), t.records[b].overflow.Load()}); got != want {
+		if got := (holding{t.records[b].tags.Load(), t.records[b].overflow.Load(), t.records[b].spill.Load()}); got != want {
 			return fmt.Errorf("bucket %d has the record %+x, its slots say %+x", b, got, want)
 		}
 	}

@@ -12,7 +12,7 @@ import "lace-cni.io/lace/fastpath/packet"
 // the place of the oldest one of its port.
 //
 // fwd and rev then refer to their slots, as after Lookup. Flag FlagReply is set here.
-// Allocates nothing; two to four locks are held for some hundred nanoseconds.
+// Allocates nothing; up to six locks are held for some hundred nanoseconds.
 func (t *Table) Insert(fwd, rev *Flow, now uint32) Result {
 	var p pair
 	if !p.encode(&t.Reader, fwd, rev) {

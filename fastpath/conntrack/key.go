@@ -91,7 +91,8 @@ func (h *hashKeys) nh(a, b uint32, i int) uint64 {
 }
 
 // hash is the same function as flow_hash in xdp/bpf/flow.h. Its low half names the first
-// bucket and its high half the second; the highest byte is the tag.
+// bucket and its high half the second, bits from nearShift on the near one; the highest
+// byte is the tag.
 func (h *hashKeys) hash(k *key) uint64 {
 	x := h.nh(uint32(k.word), uint32(k.word>>32), 0) + h.nh(uint32(k.low), uint32(k.low>>32), 2)
 	if k.v6() {
@@ -104,13 +105,17 @@ func (h *hashKeys) hash(k *key) uint64 {
 	return x ^ x>>32
 }
 
-// homes are the two buckets in which a tuple may live, which may be the same, and its tag.
+// homes are the buckets in which a tuple may live, some of which may be the same, and its
+// tag. The near ones lie together, so that few flows occupy few pages of memory.
 type homes struct {
-	first, second uint32
-	tag           uint8
+	near, first, second uint32
+	tag                 uint8
 }
 
 func (r *Reader) homesOf(k *key) homes {
 	h := r.keys.hash(k)
-	return homes{uint32(h) & r.mask, uint32(h>>32) & r.mask, tagOf(h)}
+	return homes{uint32(h>>nearShift) & nearMask & r.mask, uint32(h) & r.mask, uint32(h>>32) & r.mask, tagOf(h)}
 }
+
+// buckets in the order in which they are looked at.
+func (h *homes) buckets() [3]uint32 { return [3]uint32{h.near, h.first, h.second} }

@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // Layout is the version of slots, header and tags that this program and its BPF programs
 // share. It is part of the header's magic number.
-const Layout = 3
+const Layout = 4
 
 // SlotSize is the size of a slot in bytes, BucketSlots the number of slots in a bucket.
 // A table of n buckets is 1 + n*BucketSlots slots long: slot 0 is the header, and slot i
@@ -12,6 +12,14 @@ const Layout = 3
 const (
 	SlotSize    = 128
 	BucketSlots = 8
+)
+
+// The near buckets are the first NearBuckets of a table, or all. xdp/bpf/flow.h has the
+// same numbers.
+const (
+	NearBuckets = 1 << 12
+	nearMask    = NearBuckets - 1
+	nearShift   = 20 // of the hash
 )
 
 // slot is one direction of a flow. Addresses are 32-bit words as they lie in packets;

@@ -78,7 +78,7 @@ func TestFull(t *testing.T) {
 // However many flows of a bucket live elsewhere, their number is known.
 func TestOverflowCounts(t *testing.T) {
 	table := newTestTable(t, 64)
-	h := homes{first: 1, second: 2}
+	h := homes{near: 3, first: 1, second: 2}
 	n := firstSlot(2)
 	for range 70_000 {
 		table.occupy(h, n)
@@ -86,11 +86,30 @@ func TestOverflowCounts(t *testing.T) {
 	for range 69_999 {
 		table.vacate(h, n)
 	}
-	if got := table.overflow(1); got != 1 {
-		t.Errorf("counter is %d while one flow is left", got)
+	if first, near := table.overflow(1), table.spill(3); first != 1 || near != 1 {
+		t.Errorf("counters are %d and %d while one flow is left", first, near)
 	}
 	table.repair(&Report{})
-	if got := table.overflow(1); got != 0 {
-		t.Errorf("counter is %d after repair of an empty table, want 0", got)
+	if first, near := table.overflow(1), table.spill(3); first != 0 || near != 0 {
+		t.Errorf("counters are %d and %d after repair of an empty table, want 0", first, near)
 	}
+}
+
+// TestFewFlowsLieTogether: as many as fit live in the near buckets, whatever the size of the
+// table, so that they touch few pages.
+func TestFewFlowsLieTogether(t *testing.T) {
+	table := newTestTable(t, 1<<20)
+	const flows = NearBuckets
+	for i := range flows {
+		fwd, rev := udp4.connect(i, 1000, i%250+1)
+		mustInsert(t, table, fwd, rev, 1)
+	}
+	far := 0
+	for b := range NearBuckets {
+		far += int(table.spill(uint32(b)))
+	}
+	if far > 2*flows/100 {
+		t.Errorf("%d of %d tuples live outside the near buckets, want one in a hundred at most", far, 2*flows)
+	}
+	checked(t, table)
 }

@@ -14,14 +14,15 @@ type stripe struct {
 // lockset is the stripes of up to three tuples, ascending and each once, so that two
 // writers never wait for each other in a circle.
 type lockset struct {
-	ids [6]uint32
+	ids [9]uint32
 	n   int
 }
 
 func (t *Table) lock(all ...homes) (l lockset) {
 	for _, h := range all {
-		l.add(h.first & uint32(len(t.stripes)-1))
-		l.add(h.second & uint32(len(t.stripes)-1))
+		for _, bucket := range h.buckets() {
+			l.add(bucket & uint32(len(t.stripes)-1))
+		}
 	}
 	for _, id := range l.ids[:l.n] {
 		t.stripes[id].Lock()
@@ -49,7 +50,7 @@ func (l *lockset) add(id uint32) {
 
 // lockSlots locks the buckets of two slots.
 func (t *Table) lockSlots(a, b uint32) lockset {
-	return t.lock(homes{first: bucketOf(a), second: bucketOf(b)})
+	return t.lock(homes{near: bucketOf(a), first: bucketOf(a), second: bucketOf(b)})
 }
 
 // lockSlot locks the bucket of one slot.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"lace-cni.io/lace/fastpath/packet"
@@ -172,11 +173,13 @@ func (r *modelRun) insert() {
 func (r *modelRun) crowded(fwd, rev *Flow) bool {
 	var p pair
 	p.encode(&r.table.Reader, fwd, rev)
-	free := func(h homes) int {
-		_, n := r.table.vacancy(h.first, 0)
-		if h.second != h.first {
-			_, m := r.table.vacancy(h.second, 0)
-			n += m
+	free := func(h homes) (n int) {
+		all := h.buckets()
+		for i, bucket := range all {
+			if !slices.Contains(all[:i], bucket) {
+				_, m := r.table.vacancy(bucket, 0)
+				n += m
+			}
 		}
 		return n
 	}

@@ -47,14 +47,22 @@ func (r *Reader) Lookup(t *Tuple, f *Flow) bool {
 		return false
 	}
 	h := r.homesOf(&k)
-	if !r.scan(h.first, h.tag, &k, f) && (r.overflow(h.first) == 0 || !r.scan(h.second, h.tag, &k, f)) {
+	if !r.scan(h.near, h.tag, &k, f) && (r.spill(h.near) == 0 || !r.away(&h, &k, f)) {
 		return false
 	}
 	f.Tuple = *t
 	return true
 }
 
-// overflow is the number of flows homed in bucket that live in their second one.
+// away looks where a flow lives that is not near.
+func (r *Reader) away(h *homes, k *key, f *Flow) bool {
+	return r.scan(h.first, h.tag, k, f) || r.overflow(h.first) != 0 && r.scan(h.second, h.tag, k, f)
+}
+
+// spill is the number of flows that have bucket as their near one and live elsewhere.
+func (r *Reader) spill(bucket uint32) uint32 { return r.records[bucket].spill.Load() }
+
+// overflow is the number of flows that have bucket as their first one and live in their second.
 func (r *Reader) overflow(bucket uint32) uint32 { return r.records[bucket].overflow.Load() }
 
 func firstSlot(bucket uint32) uint32 { return 1 + bucket*BucketSlots }

@@ -41,7 +41,7 @@ const anyPort = -1
 // of that port has left.
 func (t *Table) relieve(h homes, taken, now uint32, port int) uint32 {
 	best, bestIdle, incarnation := uint32(0), int32(silence-1), uint16(0)
-	for _, bucket := range [2]uint32{h.first, h.second} {
+	for _, bucket := range h.buckets() {
 		first := firstSlot(bucket)
 		for n := first; n < first+BucketSlots; n++ {
 			if n == taken {

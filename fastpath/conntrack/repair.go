@@ -25,8 +25,11 @@ func (t *Table) repair(report *Report) {
 		}
 		h := t.homesOf(&im.key)
 		holds[bucketOf(n)].tags |= uint64(h.tag) << (8 * placeOf(n))
-		if bucketOf(n) != h.first {
-			holds[h.first].overflow++
+		if b := bucketOf(n); b != h.near {
+			holds[h.near].spill++
+			if b != h.first {
+				holds[h.first].overflow++
+			}
 		}
 		if im.reply() {
 			continue
@@ -42,7 +45,7 @@ func (t *Table) repair(report *Report) {
 		}
 	}
 	for b := range holds {
-		t.records[b].put(holds[b].tags, holds[b].overflow)
+		t.records[b].put(holds[b].tags, holds[b].overflow, holds[b].spill)
 	}
 	t.flows.Store(int64(report.Flows))
 	t.half.requeue(waiting)
@@ -51,8 +54,8 @@ func (t *Table) repair(report *Report) {
 
 // holding is what a record has to be.
 type holding struct {
-	tags     uint64
-	overflow uint32
+	tags            uint64
+	overflow, spill uint32
 }
 
 // repairSlot takes out what is wrong with one slot by itself.
@@ -79,7 +82,7 @@ func (t *Table) sound(n uint32, im *image) bool {
 	var again key
 	im.flow(n, &f)
 	return again.encode(&f.Tuple) && again == im.key && f.Rewrite.sameFamily(im.key.v6()) &&
-		(b == h.first || b == h.second) &&
+		(b == h.near || b == h.first || b == h.second) &&
 		stateIncarnation(im.state) == im.incarnation() &&
 		im.marks>>modeShift&0xff <= uint32(ModePass) &&
 		im.marks>>flagsShift&^uint32(knownFlags) == 0 &&
@@ -88,7 +91,7 @@ func (t *Table) sound(n uint32, im *image) bool {
 
 // only reports whether n is the first slot with its tuple.
 func (t *Table) only(n uint32, k *key, h homes) bool {
-	for _, bucket := range [2]uint32{h.first, h.second} {
+	for _, bucket := range h.buckets() {
 		first := firstSlot(bucket)
 		for m := first; m < first+BucketSlots; m++ {
 			if t.slots[m].holds(k) {

@@ -69,7 +69,7 @@ func newTable(slots []slot, records []record) *Table {
 // format writes the header of an empty table, with new secret keys.
 func (t *Table) format() {
 	for i := range t.records {
-		t.records[i].put(0, 0)
+		t.records[i].put(0, 0, 0)
 	}
 	h := t.header()
 	h.buckets.Store(uint32(t.Buckets()))

@@ -15,8 +15,8 @@ const TagSize = 16
 // that its slot does not deserve any more: the slot has the last word.
 type record struct {
 	tags     atomic.Uint64 // a byte for each slot, the first one's lowest; 0: free
-	overflow atomic.Uint32 // flows at home here that live in their second bucket
-	_        uint32
+	overflow atomic.Uint32 // flows that have this as their first bucket and live in their second
+	spill    atomic.Uint32 // flows that have this as their near bucket and live in their first or second
 }
 
 const (
@@ -54,7 +54,10 @@ func (t *Table) setTag(n uint32, tag uint8) {
 }
 
 // put writes what differs.
-func (r *record) put(tags uint64, overflow uint32) {
+func (r *record) put(tags uint64, overflow, spill uint32) {
+	if r.spill.Load() != spill {
+		r.spill.Store(spill)
+	}
 	if r.tags.Load() != tags {
 		r.tags.Store(tags)
 	}

@@ -122,7 +122,7 @@ func TestMissReadsNoSlot(t *testing.T) {
 	for i := range 1000 {
 		fwd, _ := tcp4.connect(i, 1000, 1)
 		h := homesOfTuple(table, &fwd.Tuple)
-		if equals(table.records[h.first].tags.Load(), h.tag) != 0 || table.overflow(h.first) != 0 {
+		if equals(table.records[h.near].tags.Load(), h.tag) != 0 || table.spill(h.near) != 0 {
 			continue
 		}
 		var got Flow

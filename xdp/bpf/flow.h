@@ -10,6 +10,8 @@
 #include "types.h"
 
 #define BUCKET_SLOTS 8
+#define NEAR_MASK 0xfff /* number of near buckets, less one */
+#define NEAR_SHIFT 20   /* of the hash */
 
 enum {
 	MODE_GO = 0,
@@ -116,10 +118,17 @@ INLINE struct slot *flow_find(const struct settings *s, const struct packet *p, 
 {
 	u64 key = flow_key(p, network);
 	u64 hash = flow_hash(s->flow_keys, key, p);
-	u32 bucket = hash & s->flow_mask;
+	u32 bucket = hash >> NEAR_SHIFT & NEAR_MASK & s->flow_mask;
 	const struct record *r = bpf_map_lookup_elem(&flow_tags, &bucket);
 	struct slot *slot;
 
+	if (!r)
+		return 0;
+	slot = bucket_find(bucket, r, tag_of(hash), key, p);
+	if (slot || !READ_ONCE(r->spill))
+		return slot;
+	bucket = hash & s->flow_mask;
+	r = bpf_map_lookup_elem(&flow_tags, &bucket);
 	if (!r)
 		return 0;
 	slot = bucket_find(bucket, r, tag_of(hash), key, p);

@@ -10,8 +10,8 @@
  * tuple than its tag promises, by chance or since it was read. */
 struct record {
 	u64 tags;
-	u32 overflow; /* flows at home here that live in their second bucket */
-	u32 spare;
+	u32 overflow; /* flows that have this as their first bucket and live in their second */
+	u32 spill;    /* flows that have this as their near bucket and live in their first or second */
 };
 
 _Static_assert(sizeof(struct record) == 16, "four records are a cache line");
