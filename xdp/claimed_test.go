@@ -224,27 +224,34 @@ func TestNoTrunk(t *testing.T) {
 	check(t, n.run(t, n.o.bpf.FromPod, frame, skb{Ifindex: uint32(n.pod)}), refused(frame, reason.NoWorker))
 }
 
-// TestTooBig: a packet that the trunk cannot carry is refused with a reason, for a veth
-// would lose it without one.
+// TestTooBig: of a packet that the trunk cannot carry Go gets the beginning, marked as such
+// and counted as what did not fit; a veth would lose it without a word.
 func TestTooBig(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
 	for does, c := range map[string]struct {
 		payload int
 		segment uint32
-		refused bool
+		cut     bool
 	}{
-		"a packet of just the trunk's MTU goes to Go":                     {1500 - 20, 0, false},
-		"one byte more is refused":                                        {1500 - 19, 0, true},
-		"a large packet that is cut to small segments goes to Go":         {3000, 1000, false},
-		"a packet within the MTU is not refused for its segment's length": {1000, 60000, false},
+		"a packet of just the trunk's MTU goes to Go":                 {1500 - 20, 0, false},
+		"one byte more is cut":                                        {1500 - 19, 0, true},
+		"a large packet that is made into small segments goes to Go":  {3000, 1000, false},
+		"a packet within the MTU is not cut for its segment's length": {1000, 60000, false},
 	} {
 		t.Run(does, func(t *testing.T) {
 			frame := from("10.1.0.2", "10.96.0.1", 6, join(tcp(1000, 80), make([]byte, c.payload-20)))
 			want := punted(frame, podID, packet.PuntVIP)
-			if c.refused {
-				want = refused(frame, reason.TooBig)
+			if c.cut {
+				want.Frame = onTrunk(frame[:14+1500], 0x50, packet.PuntVIP|0x40, podID)
 			}
 			check(t, n.run(t, n.o.bpf.FromPod, frame, skb{Ifindex: uint32(n.pod), GSOSize: c.segment}), want)
+			if c.cut != (n.cause == CauseMTU) {
+				t.Errorf("punted for %v", n.cause)
+			}
+			p, _ := packet.ReadPunt(want.Frame)
+			if d := cmp.Diff(packet.Punt{Port: podID, Why: packet.PuntVIP, Cut: c.cut}, p); d != "" {
+				t.Errorf("Go reads the frame differently (-want +got)\n%s", d)
+			}
 		})
 	}
 }

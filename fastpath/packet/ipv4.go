@@ -25,7 +25,7 @@ func (p *Packet) parseIPv4() Outcome {
 		return Truncated
 	}
 	total := int(binary.BigEndian.Uint16(ip[2:4]))
-	if total < header || total > len(ip) {
+	if total < header || total > len(ip) && !p.Cut {
 		return Invalid
 	}
 	p.Family, p.Protocol, p.TTL = 4, ip[9], ip[8]
@@ -34,7 +34,7 @@ func (p *Packet) parseIPv4() Outcome {
 	copy(p.Dst[12:], ip[16:20])
 	p.ID = uint32(binary.BigEndian.Uint16(ip[4:6]))
 	p.Options = header > IPv4Len
-	p.End = p.L3 + total
+	p.End = p.L3 + min(total, len(ip))
 
 	if field := binary.BigEndian.Uint16(ip[6:8]); field&(ipv4More|ipv4Offset) != 0 {
 		p.Fragment, p.More, p.Offset = true, field&ipv4More != 0, field&ipv4Offset*8

@@ -24,7 +24,7 @@ func (p *Packet) parseIPv6() Outcome {
 		return Truncated
 	}
 	length := int(binary.BigEndian.Uint16(ip[4:6]))
-	if ip[0]>>4 != 6 || IPv6Len+length > len(ip) || length == 0 && ip[6] == extHopByHop {
+	if ip[0]>>4 != 6 || IPv6Len+length > len(ip) && !p.Cut || length == 0 && ip[6] == extHopByHop {
 		return Invalid // the last is how a jumbogram begins
 	}
 	p.Family, p.TTL = 6, ip[7]
@@ -32,7 +32,7 @@ func (p *Packet) parseIPv6() Outcome {
 	if p.Src.Is4() || p.Dst.Is4() {
 		return Invalid
 	}
-	p.End = p.L3 + IPv6Len + length
+	p.End = p.L3 + min(IPv6Len+length, len(ip))
 	return p.walk(ip[6])
 }
 
@@ -125,7 +125,7 @@ func (p *Packet) fragment(header []byte, from int) Outcome {
 		return OK
 	}
 	length := p.End - from
-	if more && length%8 != 0 || int(offset)+length > maxIP {
+	if more && length%8 != 0 && !p.Cut || int(offset)+length > maxIP {
 		return Invalid
 	}
 	p.Fragment, p.Offset, p.More = true, offset, more

@@ -57,6 +57,7 @@ type Packet struct {
 	Fragment bool   // part of a fragmented packet
 	Offset   uint16 // fragment offset in bytes
 	More     bool   // more fragments follow
+	Cut      bool   // the frame holds the packet's beginning only, up to End; see ParseCut
 	ID       uint32 // IPv4 or IPv6 fragment identification
 
 	ICMPType uint8

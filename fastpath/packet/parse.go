@@ -33,6 +33,17 @@ const (
 // more than MaxExtensions extension headers. Frames with two VLAN tags are NotIP.
 func (p *Packet) Parse(frame []byte) Outcome {
 	*p = Packet{Frame: frame, L3: EthernetLen}
+	return p.parse(frame)
+}
+
+// ParseCut is Parse for a frame that may end before its packet does, behind the headers.
+// What can be said of the packet is who sent it and to whom; it cannot be sent on.
+func (p *Packet) ParseCut(frame []byte) Outcome {
+	*p = Packet{Frame: frame, L3: EthernetLen, Cut: true}
+	return p.parse(frame)
+}
+
+func (p *Packet) parse(frame []byte) Outcome {
 	if len(frame) < EthernetLen {
 		p.L3 = 0
 		return Truncated
@@ -75,7 +86,7 @@ func (p *Packet) parseTransport() Outcome {
 		}
 		// A UDP datagram may end before its packet does; the sender's own checksum then
 		// covers the datagram alone. A first fragment holds less than the whole.
-		if n := int(binary.BigEndian.Uint16(l4[4:6])); n < UDPLen || n > len(l4) && !p.More {
+		if n := int(binary.BigEndian.Uint16(l4[4:6])); n < UDPLen || n > len(l4) && !p.More && !p.Cut {
 			return Invalid
 		}
 	case ProtocolSCTP:

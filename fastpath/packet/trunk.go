@@ -14,6 +14,7 @@ const (
 	trunkPunt   = 0x50
 	trunkInject = 0x49
 	trunkEgress = 0x80 // in WHY
+	trunkCut    = 0x40 // in WHY
 )
 
 // Why a claim program punted a packet; informative.
@@ -25,8 +26,9 @@ const (
 // Punt is what the kernel side says about a frame that it handed over.
 type Punt struct {
 	Port   uint16 // id of the port on which the packet was met
-	Why    uint8  // PuntFlow, PuntVIP; 0 to 127
+	Why    uint8  // PuntFlow, PuntVIP; 0 to 63
 	Egress bool   // met on its way out of that port rather than in
+	Cut    bool   // it is longer than the trunk takes, and the frame holds its beginning
 }
 
 // Inject is what the kernel side is to do with a frame.
@@ -41,9 +43,12 @@ const (
 // WritePunt marks frame as punted. It is false, and nothing written, when frame is
 // shorter than an Ethernet header.
 func WritePunt(frame []byte, punt Punt) bool {
-	why := punt.Why &^ trunkEgress
+	why := punt.Why &^ (trunkEgress | trunkCut)
 	if punt.Egress {
 		why |= trunkEgress
+	}
+	if punt.Cut {
+		why |= trunkCut
 	}
 	return writeTrunk(frame, trunkPunt, why, punt.Port)
 }
@@ -51,7 +56,7 @@ func WritePunt(frame []byte, punt Punt) bool {
 // ReadPunt reads what WritePunt or a claim program wrote; false: not a punted frame.
 func ReadPunt(frame []byte) (Punt, bool) {
 	why, port, ok := readTrunk(frame, trunkPunt)
-	return Punt{Port: port, Why: why &^ trunkEgress, Egress: why&trunkEgress != 0}, ok
+	return Punt{Port: port, Why: why &^ (trunkEgress | trunkCut), Egress: why&trunkEgress != 0, Cut: why&trunkCut != 0}, ok
 }
 
 // WriteInject marks frame for the kernel side. It is false, and nothing written, when

@@ -17,6 +17,9 @@ func TestTrunkBytes(t *testing.T) {
 	}{
 		{"a flow's packet, met on its way in from port 3", func(b []byte) bool { return packet.WritePunt(b, packet.Punt{Port: 3, Why: packet.PuntFlow}) }, "024c50000003"},
 		{"a VIP's packet from port 4095", func(b []byte) bool { return packet.WritePunt(b, packet.Punt{Port: 4095, Why: packet.PuntVIP}) }, "024c50010fff"},
+		{"the beginning of a VIP's packet that the trunk does not take, from port 5", func(b []byte) bool {
+			return packet.WritePunt(b, packet.Punt{Port: 5, Why: packet.PuntVIP, Cut: true})
+		}, "024c50410005"},
 		{"a packet met on its way out of port 2", func(b []byte) bool { return packet.WritePunt(b, packet.Punt{Port: 2, Egress: true}) }, "024c50800002"},
 		{"deliver out of port 258", func(b []byte) bool { return packet.WriteInject(b, packet.Direct, 258) }, "024c49000102"},
 		{"give to the stack as from port 5", func(b []byte) bool { return packet.WriteInject(b, packet.Stack, 5) }, "024c49010005"},
@@ -72,7 +75,7 @@ func FuzzTrunk(f *testing.F) {
 		if injected && (!packet.WriteInject(frame, how, to) || !bytes.Equal(frame, before)) {
 			t.Fatalf("%d %d written back differs", how, to)
 		}
-		want := packet.Punt{Port: port, Why: what & 0x7f, Egress: what&0x80 != 0}
+		want := packet.Punt{Port: port, Why: what & 0x3f, Egress: what&0x80 != 0, Cut: what&0x40 != 0}
 		ok := packet.WritePunt(frame, want)
 		if ok != (len(frame) >= packet.EthernetLen) {
 			t.Fatalf("%d bytes: written %v", len(frame), ok)

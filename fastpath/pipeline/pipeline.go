@@ -108,6 +108,9 @@ func (pl *Pipeline) decide() reason.Reason {
 	if r := v.enter(); r != reason.None {
 		return r
 	}
+	if v.punt.Cut {
+		return pl.oversize()
+	}
 	if r := pl.classify(v.parse()); r != reason.None {
 		return r
 	}

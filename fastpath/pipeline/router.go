@@ -4,6 +4,7 @@ import (
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/reason"
+	"lace-cni.io/lace/fastpath/table"
 )
 
 // complain is what a router says to the sender of a packet that cannot go on (RFC 1812,
@@ -24,6 +25,23 @@ func (pl *Pipeline) complain(r reason.Reason) reason.Reason {
 		return reason.PacketTooBig
 	}
 	return reason.TimeExceeded
+}
+
+// oversize settles a packet of which only the beginning is here, because it is longer than
+// the trunk takes: its sender is told what does fit.
+func (pl *Pipeline) oversize() reason.Reason {
+	v := &pl.visit
+	o := v.packet.ParseCut(v.frame)
+	v.trace.parsed(&v.packet, o)
+	if o != packet.OK && o != packet.NoPorts {
+		return reason.Malformed
+	}
+	if o == packet.OK {
+		pl.track() // for its direction
+	}
+	v.out = v.tables.Port(table.HostPort)
+	v.trace.note("trunk", "the packet is longer than the trunk takes")
+	return reason.TooBig
 }
 
 // refusedOnTheWay tells what a router says from what a host says in a VIP's name.

@@ -5,7 +5,7 @@
 //	types, settings, port, counter,     the ground: kernel interface, node, ports, counts,
 //	cause                               why a packet is left to Go
 //	parse, tag, flow, claim, source     what a packet is, whose it is, who may send it
-//	icmp                                about whose flow an ICMP error speaks
+//	icmp, message                       about whose flow an ICMP error speaks, and what becomes of it
 //	generation, decision, state         what Go decided about it, whether that holds, what was seen
 //	rewrite, delivery, lane             repeating a decision
 //	police                              who may ask Go how much while it is busy

@@ -6,8 +6,8 @@
 #include "claim.h"
 #include "counter.h"
 #include "flow.h"
-#include "icmp.h"
 #include "lane.h"
+#include "message.h"
 #include "police.h"
 #include "port.h"
 #include "punt.h"
@@ -21,34 +21,16 @@ INLINE int is_readable(struct __sk_buff *skb, struct packet *p)
 	return !skb->vlan_present && parse(skb, p) == PARSED;
 }
 
-/* Of a packet that no flow has, or that is about a flow and not of it. */
-INLINE enum cause no_flow(const struct packet *p)
-{
-	if (is_icmp(p))
-		return CAUSE_ICMP;
-	return p->plain ? CAUSE_MISS : CAUSE_HEADER;
-}
-
-/* The flow of a packet, or that which an ICMP error is about; the tuple is in q then. */
-INLINE struct slot *flow_of(struct __sk_buff *skb, const struct settings *s, const struct packet *p, struct packet *q,
-			    u32 network)
-{
-	return p->has_ports ? flow_find(s, p, network) : flow_quoted(skb, s, p, q, network);
-}
-
-/* The packet by which the queue is chosen: errors go where their flow goes. */
-INLINE const struct packet *steered_by(const struct packet *p, const struct packet *q)
-{
-	return q->has_ports ? q : p;
-}
+/* Of a packet that no flow has. */
+INLINE enum cause no_flow(const struct packet *p) { return p->plain ? CAUSE_MISS : CAUSE_HEADER; }
 
 /* In from a pod or an uplink. */
 INLINE int ingress(struct __sk_buff *skb, u8 kind)
 {
 	const struct settings *s;
 	const struct device *d;
-	struct packet p = {}, q = {};
-	struct slot *flow;
+	struct packet p = {};
+	struct slot *flow = 0;
 	enum cause cause;
 	int verdict;
 
@@ -60,15 +42,18 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 	d = device_of(skb);
 	if (!s || !d)
 		return pass(skb);
-	flow = flow_of(skb, s, &p, &q, d->network);
+	struct place at = { INGRESS, d->port, d->port, d->network, kind };
+
+	if (is_icmp(&p))
+		return message_or_pass(skb, s, &p, d, &at);
+	if (p.has_ports)
+		flow = flow_find(s, &p, d->network);
 	if (flow && is_stack_reply(flow))
 		return reply_in(skb, &p, flow, d);
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, d->network))
 		return pass(skb);
-	struct place at = { INGRESS, d->port, d->port, d->network, kind };
-
 	cause = no_flow(&p);
-	if (flow && p.has_ports) {
+	if (flow) {
 		cause = lane(skb, s, &p, flow, &at, &verdict);
 		if (cause == SETTLED)
 			return verdict;
@@ -78,7 +63,7 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 		return drop(skb, REASON_SPOOFED_SOURCE);
 	if (!may_ask(skb, &p, flow, cause, &at))
 		return drop(skb, REASON_POLICED);
-	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), INGRESS);
+	return punt(skb, s, d->port, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, &p, flow), INGRESS);
 }
 
 /* Out of a pod's or an uplink's device, from the node's own stack: replies of backends that
@@ -88,7 +73,7 @@ INLINE int egress(struct __sk_buff *skb)
 {
 	const struct settings *s;
 	const struct device *d;
-	struct packet p = {}, q = {};
+	struct packet p = {};
 	struct slot *flow;
 	enum cause cause;
 	int verdict;
@@ -101,27 +86,26 @@ INLINE int egress(struct __sk_buff *skb)
 	d = device_of(skb);
 	if (!s || !d)
 		return pass(skb);
-	flow = flow_of(skb, s, &p, &q, d->network);
-	if (!flow || READ_ONCE(flow->mode) == MODE_PASS)
-		return pass(skb);
 	struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
 
+	if (is_icmp(&p))
+		return message_or_pass(skb, s, &p, d, &at);
+	flow = flow_find(s, &p, d->network);
+	if (!flow || READ_ONCE(flow->mode) == MODE_PASS)
+		return pass(skb);
 	if (is_stack_reply(flow)) {
 		if (!leaves_here(flow, d))
 			return pass(skb);
 		at.from = d->port;
 		at.kind = d->kind;
 	}
-	cause = no_flow(&p);
-	if (p.has_ports) {
-		cause = lane(skb, s, &p, flow, &at, &verdict);
-		if (cause == SETTLED)
-			return verdict;
-	}
+	cause = lane(skb, s, &p, flow, &at, &verdict);
+	if (cause == SETTLED)
+		return verdict;
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_ask(skb, &p, flow, cause, &at))
 		return drop(skb, REASON_POLICED);
-	return punt(skb, s, d->port, WHY_FLOW | WHY_EGRESS, cause, client_queue(s, steered_by(&p, &q), flow), EGRESS);
+	return punt(skb, s, d->port, WHY_FLOW | WHY_EGRESS, cause, client_queue(s, &p, flow), EGRESS);
 }
 
 #endif

@@ -22,8 +22,8 @@ INLINE int from_node(struct __sk_buff *skb)
 {
 	const struct settings *s = settings_get();
 	u8 copy[ETH_HLEN], *frame = bytes(skb, 0, ETH_HLEN, copy);
-	struct packet p = {}, q = {};
-	struct slot *flow;
+	struct packet p = {};
+	struct slot *flow = 0;
 	enum parsed parsed;
 	enum cause cause;
 	int verdict;
@@ -35,13 +35,18 @@ INLINE int from_node(struct __sk_buff *skb)
 	parsed = skb->vlan_present ? NOT_IP : parse(skb, &p);
 	if (parsed != PARSED)
 		return drop(skb, refusal(&p, parsed));
-	flow = flow_of(skb, s, &p, &q, s->host_network);
-	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
-		return drop(skb, refusal(&p, parsed));
 	struct place at = { HOST, HOST_PORT, HOST_PORT, s->host_network, KIND_HOST };
 
+	if (is_icmp(&p)) {
+		verdict = message(skb, s, &p, 0, &at);
+		return verdict == UNCLAIMED ? drop(skb, refusal(&p, parsed)) : verdict;
+	}
+	if (p.has_ports)
+		flow = flow_find(s, &p, s->host_network);
+	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
+		return drop(skb, refusal(&p, parsed));
 	cause = no_flow(&p);
-	if (flow && p.has_ports) {
+	if (flow) {
 		cause = lane(skb, s, &p, flow, &at, &verdict);
 		if (cause == SETTLED)
 			return verdict;
@@ -51,7 +56,7 @@ INLINE int from_node(struct __sk_buff *skb)
 		return drop(skb, REASON_SPOOFED_SOURCE);
 	if (!may_ask(skb, &p, flow, cause, &at))
 		return drop(skb, REASON_POLICED);
-	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, steered_by(&p, &q), flow), HOST);
+	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, &p, flow), HOST);
 }
 
 #endif

@@ -41,21 +41,32 @@ INLINE int fits_trunk(struct __sk_buff *skb, const struct settings *s)
 	return skb->gso_size && bpf_check_mtu(skb, s->trunk, &len, 0, BPF_MTU_CHK_SEGS) == 0;
 }
 
+/* Of what does not fit Go gets the beginning: enough to tell its sender. */
+INLINE int cut(struct __sk_buff *skb, const struct settings *s)
+{
+	return bpf_skb_change_tail(skb, ETH_HLEN + s->mtu, 0);
+}
+
 /* What was met on its way out keeps the next hop that the stack has found for it. */
 INLINE int punt(struct __sk_buff *skb, const struct settings *s, u32 port, u8 why, enum cause cause, u32 queue,
 		enum hook hook)
 {
+	u32 len = skb->len;
 	u8 mac[12] = { s->mac[0], s->mac[1], s->mac[2], s->mac[3], s->mac[4], s->mac[5],
 		       TRUNK_0, TRUNK_1, TRUNK_PUNT, why, port >> 8, port };
 
 	if (!s->trunk)
 		return drop(skb, REASON_NO_WORKER);
-	if (!fits_trunk(skb, s))
-		return drop(skb, REASON_TOO_BIG);
+	if (!fits_trunk(skb, s)) {
+		if (cut(skb, s))
+			return drop(skb, REASON_TOO_BIG);
+		mac[9] |= WHY_CUT;
+		cause = CAUSE_MTU;
+	}
 	if (hook == EGRESS ? bpf_skb_store_bytes(skb, 6, mac + 6, 6, 0) : bpf_skb_store_bytes(skb, 0, mac, 12, 0))
 		return drop(skb, REASON_NO_MEMORY);
-	count(COUNT_PUNTED, skb->len);
-	count(COUNT_CAUSE + cause, skb->len);
+	count(COUNT_PUNTED, len);
+	count(COUNT_CAUSE + cause, len);
 	skb->queue_mapping = 1 + queue;
 	if (hook == HOST)
 		return NEXT;

@@ -27,6 +27,7 @@ enum hook {
 enum {
 	WHY_FLOW = 0, /* its tuple is in the flow table */
 	WHY_VIP = 1,  /* its destination is claimed */
+	WHY_CUT = 0x40,    /* longer than the trunk takes: this is its beginning */
 	WHY_EGRESS = 0x80, /* met on its way out of the port, not in */
 };
 
