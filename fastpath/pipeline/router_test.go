@@ -150,3 +150,73 @@ func TestRouterIsSilent(t *testing.T) {
 		},
 	})
 }
+
+// TestOversize: of a packet that is longer than the trunk takes only the beginning is here,
+// which is enough to tell its sender what does fit.
+func TestOversize(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		at       string
+		sends    string
+		with     func(*frame.Frame)
+		is       reason.Reason
+		speaker  string
+		via      string
+	}{
+		{"a pod is told by the node", "in client", "client:4000 > vip:80", sized(3000), reason.PacketTooBig, "node", "direct client"},
+		{"a pod that lets routers cut is told, too, for the rest is not here", "in client", "client:4000 > vip:80", func(f *frame.Frame) { sized(3000)(f); f.DF = false }, reason.PacketTooBig, "node", "direct client"},
+		{"a backend is told by the node", "in web", "web:8080 > client:4000", sized(3000), reason.PacketTooBig, "node", "direct web"},
+		{"a client outside is told by the node", "in wire", "outside:4000 > vip:80", sized(3000), reason.PacketTooBig, "node", "direct wire"},
+		{"a backend in the node's own stack is told by the VIP", "out client", "web:8080 > client:4000", sized(3000), reason.PacketTooBig, "vip", "direct node"},
+		{"whose source is another's is not told", "in client", "other:4000 > vip:80", sized(3000), reason.TooBig, "", ""},
+		{"a message of ICMP is not answered", "in client", "client:4000 > vip:80", func(f *frame.Frame) { ping(f); f.Payload = make([]byte, 3000) }, reason.TooBig, "", ""},
+		{"what has no headers that make sense is not answered", "in client", "client:4000 > vip:80", func(f *frame.Frame) { sized(3000)(f); f.Options = make([]byte, 4); f.Extensions = manyExtensions }, reason.Malformed, "", ""},
+	} {
+		for _, protocol := range []uint8{packet.ProtocolTCP, packet.ProtocolUDP} {
+			for _, family := range []int{4, 6} {
+				if c.is == reason.Malformed && family == 4 {
+					continue
+				}
+				w := newWorld(t, family, protocol)
+				w.serve("vip", "web:8080")
+				narrow("node", 1500)(w) // the trunk's MTU is that of lace0, the node's port
+				w.play(0, &opens)
+				w.oversize(c.sentence, &step{sends: c.sends, at: c.at, flags: ack, with: c.with, is: c.is, becomes: c.speaker, answer: true, mtu: 1500, via: c.via})
+			}
+		}
+	}
+}
+
+var manyExtensions = func() (all []frame.Extension) {
+	for range 9 {
+		all = append(all, frame.Extension{Type: 60, Body: make([]byte, 6)})
+	}
+	return all
+}()
+
+func (w *world) oversize(sentence string, s *step) {
+	w.t.Helper()
+	in := w.frame(1, s)
+	raw := in.Bytes()[:14+1500]
+	punt := w.punt(s)
+	punt.Cut = true
+	b := append(make([]byte, 0, 2048), raw...)
+	before := w.everything()
+	r := w.pipeline.Process(w.snapshot, b, punt, int64(w.clock), nil)
+	if r.Reason != s.is {
+		w.t.Errorf("%s: v%d %s: reason %s, want %s", sentence, w.family, protocolName(w.protocol), r.Reason, s.is)
+		return
+	}
+	if len(before) != len(w.everything()) {
+		w.t.Errorf("%s: flows come or go", sentence)
+	}
+	if r.Verdict == Drop {
+		return
+	}
+	if via := injectNames[r.Inject] + " " + portNameOf(r.Port); via != s.via {
+		w.t.Errorf("%s: delivered %s, want %s", sentence, via, s.via)
+	}
+	if err := w.checkOut(s, &in, raw, b[:r.Len]); err != nil {
+		w.t.Errorf("%s: v%d %s: %v", sentence, w.family, protocolName(w.protocol), err)
+	}
+}

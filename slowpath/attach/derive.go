@@ -111,8 +111,8 @@ func (d *derivation) narrow(ports []model.Port) {
 // minMTU is what every IPv4 link takes (RFC 791); a route that says less is not believed.
 const minMTU = 68
 
-// checkMTU finds ports whose packets may not fit through the trunk: without this they
-// would vanish, and a TCP connection hang after its handshake.
+// checkMTU finds ports whose packets may not fit through the trunk: their senders are told
+// (packet-too-big), which one who does not listen to ICMP will not hear.
 func (d *derivation) checkMTU(ports []model.Port) {
 	if d.trunk.Index == 0 {
 		return
@@ -120,7 +120,7 @@ func (d *derivation) checkMTU(ports []model.Port) {
 	for _, p := range ports {
 		if p.MTU > d.trunk.MTU {
 			d.problem(p.Device, "MTUExceedsTrunk",
-				"MTU %d exceeds the trunk's %d: larger packets of Services are dropped (too-big); lower the device's MTU to %d, or raise the trunk's (lace-fastpath --trunk-mtu)",
+				"MTU %d exceeds the trunk's %d: senders of larger packets to Services are told to keep to that; lower the device's MTU to %d, or raise the trunk's (lace-fastpath --trunk-mtu)",
 				p.MTU, d.trunk.MTU, d.trunk.MTU)
 		}
 	}
