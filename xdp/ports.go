@@ -154,7 +154,7 @@ func (o *Objects) checkMTU(p *table.Port) {
 		return
 	}
 	o.warned[p.Ifindex] = p.MTU
-	o.log.Warn("packets to Services that are longer than the trunk's MTU are dropped (too-big)",
+	o.log.Warn("senders of packets to Services that are longer than the trunk's MTU are told to send shorter ones",
 		"device", name(p), "mtu", p.MTU, "trunk_mtu", o.settings.MTU, "largest_trunk_mtu", MaxTrunkMTU)
 }
 
