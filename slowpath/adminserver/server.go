@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lace-cni.io/lace/slowpath/adminserver/api"
-	"lace-cni.io/lace/slowpath/listener"
 )
 
 // Bounds of the server.
@@ -31,6 +30,10 @@ type Config struct {
 	Socket string // path, usually <state-dir>/agent.sock; the caller holds agent.lock
 	Node   Node
 	Log    *slog.Logger
+
+	// Repaired is told each time that the socket was taken away and was made again; nil:
+	// nobody is.
+	Repaired func()
 }
 
 // Server answers on the admin socket.
@@ -38,6 +41,7 @@ type Server struct {
 	node     Node
 	log      *slog.Logger
 	listener net.Listener
+	socket   socket
 	http     *http.Server
 	walks    chan struct{} // a token for each walk under way
 	load     load
@@ -54,7 +58,12 @@ func New(c Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.listener = listener.Bound(&checked{UnixListener: l, log: s.log}, maxConnections)
+	s.socket = socket{path: c.Socket, repaired: c.Repaired}
+	if c.Repaired == nil {
+		s.socket.repaired = func() {}
+	}
+	s.socket.use(l)
+	s.listener = s.bound(l)
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadTimeout:       readTimeout,
@@ -110,6 +119,10 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	})
 	defer stop()
+	watch, end := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() { defer close(kept); s.keep(watch) }()
+	defer func() { end(); <-kept }()
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("admin socket: %w", err)
 	}

@@ -65,7 +65,7 @@ func serve(ctx context.Context, c *Config) error {
 	seen = newObserver(c, publisher, tally, mended)
 	m = metrics.New(c.Version, seen.reading)
 
-	servers, err := c.listen(seen, m)
+	servers, err := c.listen(seen, m, mended)
 	if err != nil {
 		return err
 	}

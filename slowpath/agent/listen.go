@@ -15,7 +15,7 @@ type closer interface{ Close() error }
 
 // listen opens every server, or none: an address that is taken ends the start before
 // anything was changed.
-func (c *Config) listen(seen *observer, m *metrics.Metrics) (run []part, err error) {
+func (c *Config) listen(seen *observer, m *metrics.Metrics, mended *repairs) (run []part, err error) {
 	var open []closer
 	defer func() {
 		if err != nil {
@@ -24,7 +24,7 @@ func (c *Config) listen(seen *observer, m *metrics.Metrics) (run []part, err err
 			}
 		}
 	}()
-	admin, err := adminserver.New(adminserver.Config{Socket: c.path("agent.sock"), Node: seen, Log: c.Log})
+	admin, err := adminserver.New(adminserver.Config{Socket: c.path("agent.sock"), Node: seen, Log: c.Log, Repaired: mended.note(repairSocket)})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 const (
 	repairRoute    = "route"
 	repairSnapshot = "snapshot"
+	repairSocket   = "admin-socket"
 )
 
 // repairs counts what somebody took away or changed under this agent and was put right.
@@ -21,7 +22,7 @@ type repairs struct {
 }
 
 func newRepairs() *repairs {
-	return &repairs{counts: map[string]uint64{repairRoute: 0, repairSnapshot: 0}}
+	return &repairs{counts: map[string]uint64{repairRoute: 0, repairSnapshot: 0, repairSocket: 0}}
 }
 
 // note gives a function that counts one kind.
