@@ -25,6 +25,7 @@ const recovery = 5 * time.Second
 type wires struct {
 	t         *testing.T
 	node, pod *netlink.Handle
+	wire      *netlink.Handle // the other ends of all uplinks
 	podPID    int
 	device    string // n1's end of the pod's link
 	addrs     []netip.Addr
@@ -35,6 +36,7 @@ func newWires(t *testing.T, c *cluster) *wires {
 	pod := c.Pod("web-1")
 	w := &wires{
 		t: t, node: handle(t, c.Node("n1").PID()), pod: handle(t, pod.PID()), podPID: pod.PID(), device: "web-1",
+		wire:     handle(t, c.Wire().PID()),
 		addrs:    []netip.Addr{pod.Addr4, pod.Addr6},
 		gateways: []netip.Addr{netip.MustParseAddr("10.244.1.1"), netip.MustParseAddr("fd00:10:244:1::1")},
 	}
@@ -105,6 +107,13 @@ func (w *wires) bouncePod() {
 	w.lay()
 }
 
+// pullCable takes the carrier from n1's uplink, and gives it back.
+func (w *wires) pullCable() {
+	port := w.link(w.wire, "n1")
+	w.must(w.wire.LinkSetDown(port))
+	w.must(w.wire.LinkSetUp(port))
+}
+
 func (w *wires) rename() {
 	const name = "renamed"
 	w.must(w.node.LinkSetName(w.link(w.node, w.device), name))
@@ -141,6 +150,7 @@ func TestDevicesChangeUnderTheFastPath(t *testing.T) {
 				{"the trunk is deleted", w.deleteTrunk},
 				{"the trunk goes down and up", w.bounceTrunk},
 				{"a pod's link goes down and up", w.bouncePod},
+				{"the uplink's cable is pulled and put back", w.pullCable},
 				{"a pod's device gets another name", w.rename},
 				{"a pod's link gets a smaller MTU", w.shrink},
 				{"a pod's link is made anew", w.replace},

@@ -18,7 +18,8 @@ const Trunk = "lace0"
 const (
 	settle  = 2 * time.Millisecond   // quiet awaited after the first notice of a change
 	gap     = 50 * time.Millisecond  // least time between two readings
-	rest    = 9                      // at least so many times the duration of a reading is rested
+	rest    = 9                      // at least so many times the duration of a reading is rested,
+	longest = time.Second            // and no longer than this: a busy machine makes readings slow
 	resync  = 30 * time.Second       // reading without a notice, in case one was lost
 	retry   = 500 * time.Millisecond // reading after a failure
 	rewatch = time.Second            // between attempts to subscribe again
@@ -114,7 +115,7 @@ func (f *Follower) follow(ctx context.Context, notices <-chan struct{}, sink Sin
 			next = retry
 		}
 		// However much changes, a tenth of one processor is what following it costs.
-		if notices == nil || !wait(ctx, max(gap, rest*time.Since(began))) {
+		if notices == nil || !wait(ctx, max(gap, min(rest*time.Since(began), longest))) {
 			return
 		}
 		timer := time.NewTimer(next)
