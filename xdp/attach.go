@@ -42,8 +42,8 @@ func (o *Objects) attached(h hook, create func() (link.Link, error)) error {
 	if o.holds(h.name, h.ifindex) {
 		return o.update(h)
 	}
-	_, loose := o.links[h.name] // of the same device, for names bear its index
-	if loose {
+	old, open := o.links[h.name]
+	if open {
 		if err := o.detach(h.name); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (o *Objects) attached(h hook, create func() (link.Link, error)) error {
 		}
 	}
 	o.links[h.name] = held{l, h}
-	if loose {
+	if open && old.ifindex == h.ifindex { // else it is the trunk's, which was made anew
 		o.repaired.tell(PartProgram, h.name)
 	}
 	return nil

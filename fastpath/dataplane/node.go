@@ -10,7 +10,6 @@ import (
 	"lace-cni.io/lace/fastpath/affinity"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/counter"
-	"lace-cni.io/lace/fastpath/pipeline"
 	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/fastpath/port"
 	"lace-cni.io/lace/fastpath/worker"
@@ -36,7 +35,7 @@ type node struct {
 	repairs  *repairs
 }
 
-// open brings up everything but the sockets. What was opened is closed again on error.
+// open brings up everything but the trunk. What was opened is closed again on error.
 func open(c Config, r *repairs) (*node, error) {
 	n := &node{config: c, status: newStatus(c), repairs: r}
 	if err := n.bringUp(); err != nil {
@@ -60,22 +59,12 @@ func (n *node) bringUp() (err error) {
 	if err := n.openAffinity(); err != nil {
 		return err
 	}
-	n.trunk, err = xdp.OpenTrunk(xdp.TrunkConfig{
-		StateDir: c.StateDir, Queues: c.Workers, MTU: c.TrunkMTU, Log: c.Log, Repaired: n.repairs.kernel,
-	})
-	if err != nil {
-		return fmt.Errorf("trunk: %w", err)
-	}
-	if err := n.objects.AttachTrunk(n.trunk); err != nil {
-		return fmt.Errorf("trunk: %w", err)
-	}
 	if n.counters, err = counter.Create(c.path(counterFile), c.Workers); err != nil {
 		return err
 	}
 	n.repairs.use(n.counters)
 	n.governor = police.NewGovernor(uint32(c.PuntRate), uint32(c.PuntBurst), n.objects.Allow)
 	n.objects.Allow(n.governor.Limits()) // not what an earlier process allowed in its last moment
-	n.status.XDPMode = string(n.objects.Mode())
 	n.tables.path, n.tables.kernel, n.tables.flows = c.path(snapshotFile), n.objects, n.flows
 	n.tables.counters, n.tables.log = n.counters, c.Log
 	n.noteFlows()
@@ -131,41 +120,6 @@ func (n *node) openAffinity() error {
 	return err
 }
 
-// connect opens a socket and makes a worker for each queue of the trunk. Frames come from
-// now on and wait in the sockets' rings until the workers run.
-func (n *node) connect() error {
-	err := n.trunk.Do(func() error {
-		for queue := range n.config.Workers {
-			p, err := port.OpenXSK(lace1, queue)
-			if err != nil {
-				return err
-			}
-			n.ports = append(n.ports, p)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("sockets: %w", err)
-	}
-	n.status.SocketMode = n.ports[0].Mode()
-	for queue, p := range n.ports {
-		w := worker.New(worker.Config{
-			Port:       p,
-			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows, Affinity: n.clients}),
-			Snapshot:   &n.tables.current,
-			Counters:   n.counters.Worker(queue),
-			Governor:   n.governor,
-			SweepSlots: n.sweepSlots(queue),
-		})
-		n.workers = append(n.workers, w)
-		n.tables.users = append(n.tables.users, w)
-		if err := n.objects.SetSocket(queue, p.Descriptor()); err != nil {
-			return fmt.Errorf("socket of queue %d: %w", queue, err)
-		}
-	}
-	return nil
-}
-
 // sweepSlots gives the sweep to the first worker: one walk through the table is enough.
 func (n *node) sweepSlots(queue int) int {
 	if queue == 0 {
@@ -204,7 +158,8 @@ func (n *node) measure() {
 }
 
 // ready notes how long the start took: the first time that the process comes so far.
-func (n *node) ready(r *repairs) {
+func (n *node) ready() {
+	r := n.repairs
 	if r.startTook == 0 {
 		var err error
 		if r.startTook, err = age(); err != nil {
@@ -219,27 +174,14 @@ func (n *node) noteFlows() {
 	n.counters.Set(counter.FlowCapacity, uint64(n.flows.Room()))
 	n.counters.Set(counter.Restored, uint64(n.status.FlowsRestored))
 	n.counters.Set(counter.RepairedFlows, uint64(n.status.FlowsRepaired))
-	n.measure()
 }
 
-// close takes down what does not outlive the process; the workers must have returned.
-// Closing a socket takes it out of the kernel's map, so that packets which come now are
-// dropped as no-worker and not answered by anybody.
+// close takes down what does not outlive the process; the trunk must have been lowered.
 func (n *node) close() error {
-	var errs []error
-	for _, w := range n.workers {
-		errs = append(errs, w.Conserved())
-	}
-	for _, p := range n.ports {
-		errs = append(errs, p.Close())
-	}
-	errs = append(errs, n.tables.close())
+	errs := []error{n.tables.close()}
 	n.repairs.use(nil)
 	if n.counters != nil {
 		errs = append(errs, n.counters.Close())
-	}
-	if n.trunk != nil {
-		errs = append(errs, n.trunk.Close())
 	}
 	if n.objects != nil {
 		errs = append(errs, n.objects.Close())

@@ -31,7 +31,7 @@ func Run(ctx context.Context, c Config) error {
 // needed are the rights of a fast path.
 var needed = []right.Capability{right.NetAdmin, right.NetRaw, right.BPF, right.SysAdmin, right.IPCLock}
 
-func run(ctx context.Context, c Config) error {
+func run(ctx context.Context, c Config) (err error) {
 	if err := c.complete(); err != nil {
 		return err
 	}
@@ -47,10 +47,14 @@ func run(ctx context.Context, c Config) error {
 	if n := c.Workers + 1; runtime.GOMAXPROCS(0) < n {
 		runtime.GOMAXPROCS(n)
 	}
-	r := &repairs{log: c.Log}
-	for {
+	n, err := open(c, &repairs{log: c.Log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	for again := false; ; again = true {
 		began := time.Now()
-		err := serve(ctx, c, r)
+		err := n.serve(ctx, again)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -58,7 +62,6 @@ func run(ctx context.Context, c Config) error {
 			return err
 		}
 		c.Log.Error("the trunk was taken away, building it again", "error", err)
-		r.note(counter.RepairTrunk, "a device was deleted")
 		select {
 		case <-ctx.Done():
 			return nil
@@ -67,25 +70,25 @@ func run(ctx context.Context, c Config) error {
 	}
 }
 
-// serve brings everything up, serves, and takes down what does not outlive the process.
-func serve(ctx context.Context, c Config, r *repairs) (err error) {
-	n, err := open(c, r)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, n.close()) }()
-	if err := n.connect(); err != nil {
+// serve raises the trunk, again after it was taken away, serves, and lowers it.
+func (n *node) serve(ctx context.Context, again bool) (err error) {
+	defer func() { err = errors.Join(err, n.lower()) }()
+	if err := n.raise(); err != nil {
 		return err
 	}
 	// What changed while nobody was here is told to the kernel last. Until then the lane
 	// goes on by what it was told before; what it leaves to Go afterwards finds a socket,
 	// and workers that know the tables.
 	n.tables.refresh(ctx)
-	n.ready(r)
+	n.ready()
+	if again {
+		n.repairs.note(counter.RepairTrunk, "a device was deleted")
+	}
+	c := &n.config
 	if err := n.status.write(c.StateDir); err != nil {
 		return err
 	}
-	c.Log.Info("serving", "startTook", r.startTook.Round(time.Millisecond), "workers", c.Workers, "xdp", n.status.XDPMode, "sockets", n.status.SocketMode,
+	c.Log.Info("serving", "startTook", n.repairs.startTook.Round(time.Millisecond), "workers", c.Workers, "xdp", n.status.XDPMode, "sockets", n.status.SocketMode,
 		"trunkMTU", c.TrunkMTU, "flows", n.flows.Len(), "kernel", n.status.Kernel)
 	return n.run(ctx)
 }

@@ -16,7 +16,7 @@ type Config struct {
 	At       resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	Settle   time.Duration     // quiet time awaited before a publication; 0: 2 ms
 	MaxDelay time.Duration     // longest wait while changes keep coming; 0: 20 ms
-	Check    time.Duration     // how often the file is looked at, whether it is the one that was written; 0: 1 s
+	Check    time.Duration     // how often the file is looked at, whether it is the one that was written; 0: 500 ms
 
 	// Latency is told, for each change that a publication brought after the first one,
 	// how long ago the world changed. Took is told how long each publication took from
@@ -46,7 +46,7 @@ func (c *Config) complete() {
 		c.MaxDelay = 20 * time.Millisecond
 	}
 	if c.Check == 0 {
-		c.Check = time.Second
+		c.Check = 500 * time.Millisecond
 	}
 	if c.Latency == nil {
 		c.Latency = func(time.Duration) {}
