@@ -46,7 +46,7 @@ func (o *Objects) OpenAffinity() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pinned map %s: %w", o.pins.mapPath(affinityMap), err)
 	}
-	defer m.Close() // the mapping holds it
+	o.records = m // for Audit, should the pin be taken away
 	o.affinity, err = mapArray("affinity records", m)
 	return o.affinity, err
 }

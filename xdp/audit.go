@@ -62,7 +62,11 @@ func (o *Objects) auditLinkPins() error {
 
 func (o *Objects) auditMapPins() error {
 	var errs []error
-	for name, m := range o.maps() {
+	all := o.maps()
+	if o.records != nil {
+		all[affinityMap] = o.records
+	}
+	for name, m := range all {
 		path := o.pins.mapPath(name)
 		if exists(path) {
 			continue

@@ -32,6 +32,7 @@ type Objects struct {
 	tags   []byte
 
 	affinity []byte
+	records  *ebpf.Map // behind affinity; nil until OpenAffinity
 
 	settings settings
 	ports    mirror[uint32, port]
@@ -179,7 +180,7 @@ func (o *Objects) SetSocket(queue, fd int) error {
 // Close lets go of programs, maps and links; what is pinned stays and works on. The flow
 // memory must not be used any more.
 func (o *Objects) Close() error {
-	errs := []error{unmap(&o.flows), unmap(&o.tags), unmap(&o.affinity), o.police.unmap()}
+	errs := []error{unmap(&o.flows), unmap(&o.tags), unmap(&o.affinity), o.records.Close(), o.police.unmap()}
 	for _, g := range []*generations{&o.frontends, &o.backends, &o.targets} {
 		errs = append(errs, g.unmap())
 	}

@@ -61,6 +61,7 @@ func TestWhatIsTakenAwayIsPutBack(t *testing.T) {
 		{counter.RepairLinkPin, "the pin of a program is removed", 1, func() error { return os.Remove(f.pin("links", n.pinOf(n.web, "in"))) }, f.attached(n.pinOf(n.web, "in"))},
 		{counter.RepairMapPin, "the pin of the flow table is removed", 1, func() error { return os.Remove(f.pin("maps", "flows")) }, f.pinned("maps", "flows")},
 		{counter.RepairMapPin, "the pin of the counters is removed", 1, func() error { return os.Remove(f.pin("maps", "counters")) }, f.pinned("maps", "counters")},
+		{counter.RepairMapPin, "the pin of the affinity records is removed", 1, func() error { return os.Remove(f.pin("maps", "affinity")) }, f.pinned("maps", "affinity")},
 		{counter.RepairSocket, "a worker's socket is taken out of the map", 1, func() error { return f.dropSocket(1) }, nil},
 		{counter.RepairCounters, "the counter file is removed", 1, func() error { return os.Remove(f.config.path(counterFile)) }, f.has(counterFile)},
 		{counter.RepairStatus, "fastpath.json is removed", 1, func() error { return os.Remove(f.config.path(statusFile)) }, f.has(statusFile)},
