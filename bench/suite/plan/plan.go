@@ -63,7 +63,7 @@ func New(kind string) (*Plan, error) {
 			Times: measure.Times{Warm: 20 * time.Millisecond, For: 60 * time.Millisecond, NewFlows: 1 << 13},
 			Parts: []Part{
 				{Modes: oneWorker, Services: one, Paths: node, Loads: everyLoad},
-				{Modes: []string{"lace", "nft"}, Services: one, Paths: []rig.Path{rig.Across, rig.Outside}, Loads: []string{"udp-frames", "tcp-1"}},
+				{Modes: []string{"lace", "lace-stack", "nft"}, Services: one, Paths: []rig.Path{rig.Across, rig.Outside}, Loads: []string{"udp-frames", "tcp-1"}},
 			},
 		}, nil
 	case Bench:
@@ -106,6 +106,8 @@ func beside() []Part {
 		{Modes: []string{"lace", "lace-off", "nft", "iptables", "direct"}, Services: one, Paths: []rig.Path{rig.Outside}, Loads: []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "floor"}, Every: every},
 		{Modes: []string{"lace", "nft", "direct"}, Services: one, Paths: []rig.Path{rig.Across}, Loads: []string{"udp-frames", "tcp-1", "tcp-8", "rtt"}, Every: every},
 		{Modes: []string{"lace", "nft"}, Services: []int{10000}, Paths: node, Loads: []string{"udp-frames", "udp-new", "connect"}, Every: every},
+		{Modes: []string{"lace-stack"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "direct-frames"}, Every: every},
+		{Modes: []string{"lace-stack"}, Services: one, Paths: []rig.Path{rig.Outside}, Loads: []string{"udp-frames", "tcp-1"}, Every: every},
 		{Modes: []string{"lace-w2", "lace-off-w2"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new", "tcp-8", "connect", "rtt"}, Every: every},
 	}
 }

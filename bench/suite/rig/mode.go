@@ -32,17 +32,19 @@ const (
 
 // Mode is what carries packets.
 type Mode struct {
-	Name    string
-	Kind    Kind
-	Lane    string // of Lace: on or off
-	Workers int    // of Lace
-	What    string // for people
+	Name     string
+	Kind     Kind
+	Lane     string // of Lace: on or off
+	Workers  int    // of Lace
+	Delivery string // of Lace: direct or stack; empty: direct
+	What     string // for people
 }
 
 // Modes are all there are.
 var Modes = []Mode{
 	{Name: "lace", Kind: Lace, Lane: "on", Workers: 1, What: "Lace, the kernel repeats what Go decided"},
 	{Name: "lace-w2", Kind: Lace, Lane: "on", Workers: 2, What: "the same with two workers"},
+	{Name: "lace-stack", Kind: Lace, Lane: "on", Delivery: "stack", Workers: 1, What: "lace, and the kernel routes what was rewritten"},
 	{Name: "lace-off", Kind: Lace, Lane: "off", Workers: 1, What: "Lace, every packet of a service goes through Go"},
 	{Name: "lace-off-w2", Kind: Lace, Lane: "off", Workers: 2, What: "the same with two workers"},
 	{Name: "nft", Kind: Nft, What: "the kernel, rules as of kube-proxy's nftables mode"},

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (r *Rig) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.lab, err = lab.Start(ctx, lab.Topology{
-		Workers: r.Mode.Workers, FlowSlots: r.FlowSlots, Lane: r.Mode.Lane, Delivery: "direct", Manifests: r.folder,
+		Workers: r.Mode.Workers, FlowSlots: r.FlowSlots, Lane: r.Mode.Lane, Delivery: cmp.Or(r.Mode.Delivery, "direct"), Manifests: r.folder,
 	})
 	if err != nil {
 		return err
