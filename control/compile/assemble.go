@@ -1,8 +1,11 @@
 package compile
 
 import (
+	"maps"
+	"net/netip"
 	"slices"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/table"
 )
 
@@ -17,6 +20,7 @@ func (c *Compiler) assemble() {
 	}
 	t.Frontends, t.BackendIDs, t.Ranges = t.Frontends[:0], t.BackendIDs[:0], t.Ranges[:0]
 	clear(c.listed)
+	clear(c.external)
 	for _, f := range c.frontendIDs.holders {
 		if f != nil {
 			c.assembleFrontend(f)
@@ -26,6 +30,12 @@ func (c *Compiler) assemble() {
 	t.Settings = c.publishedSettings
 }
 
+// External lists the addresses that are no ClusterIPs and that are Services' whole in the
+// last snapshot, sorted.
+func (c *Compiler) External() []netip.Addr {
+	return slices.SortedFunc(maps.Keys(c.external), netip.Addr.Compare)
+}
+
 // assembleFrontend writes one frontend.
 func (c *Compiler) assembleFrontend(f *frontend) {
 	l := c.holder(f)
@@ -33,8 +43,11 @@ func (c *Compiler) assembleFrontend(f *frontend) {
 		ID: f.id, Network: f.network, Addr: f.addr, Port: f.port, Protocol: f.protocol, Generation: f.generation,
 		Session: l.offer.session, Affinity: l.offer.affinity,
 	}
-	if c.narrow(l) {
+	switch {
+	case c.narrow(l):
 		r.Flags |= table.Narrow
+	case l.kind != model.ClusterIP:
+		c.external[f.addr.Netip()] = true
 	}
 	if l.offer.sources.restricted {
 		r.Flags |= table.Restricted

@@ -39,6 +39,7 @@ type Compiler struct {
 
 	contents table.Contents // memory that is used again
 	listed   map[*offer]lists
+	external map[netip.Addr]bool
 	file     []byte
 	written  bool
 }
@@ -58,6 +59,7 @@ func New(previous *table.Snapshot) *Compiler {
 		looping:   map[*backend]struct{}{},
 		notices:   map[model.Name]model.Problem{},
 		listed:    map[*offer]lists{},
+		external:  map[netip.Addr]bool{},
 		limit:     room{MaxFrontends, MaxBackends},
 		settings:  table.DefaultSettings(),
 	}

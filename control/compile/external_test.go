@@ -123,6 +123,7 @@ func TestAddressesOfNodesAreSharedByPort(t *testing.T) {
 	whole, narrow := vipsOf(s)
 	diff(t, "whole", []string{"10.96.0.10", "203.0.113.1"}, whole)
 	diff(t, "narrow", []string{"172.30.0.11:30080", "172.30.0.11:443", "172.30.0.12:443", "172.30.0.12:80"}, narrow)
+	diff(t, "external", "[203.0.113.1]", fmt.Sprint(c.External()))
 	diff(t, "a backend on the host network is offered, though its address has node ports",
 		"10.244.1.5 172.30.0.11 / 10.244.1.5 172.30.0.11 / 10.244.1.5 172.30.0.11", setsOf(t, s, "172.30.0.11", 30080))
 

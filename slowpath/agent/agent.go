@@ -78,6 +78,7 @@ func serve(ctx context.Context, c *Config) error {
 		publisher.Run,
 		func(ctx context.Context) error { return c.Source.Run(ctx, tally) },
 		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
+		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
 		seen.run,
 	) {
 		group.Go(func() error { return run(ctx) })

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"reflect"
+	"sync"
 	"time"
 
 	"lace-cni.io/lace/control/model"
@@ -56,6 +57,11 @@ type Follower struct {
 	placed   map[netip.Prefix]int // device to which a range is routed
 
 	delivery model.Delivery
+	mu       sync.Mutex
+	external []netip.Addr
+	told     bool // external was set
+	wake     chan struct{}
+
 	reported bool
 	last     model.Attachments
 	problems []model.Problem
@@ -68,7 +74,7 @@ func New(c Config) *Follower {
 		log = slog.New(slog.DiscardHandler)
 	}
 	f := &Follower{
-		node: c.Node, stack: c.Stack, ranges: masked(c.Ranges), ids: newIDs(c.Known), log: log,
+		node: c.Node, stack: c.Stack, ranges: masked(c.Ranges), ids: newIDs(c.Known), wake: make(chan struct{}, 1), log: log,
 		delivery: c.Delivery, repaired: c.Repaired, placed: map[netip.Prefix]int{},
 	}
 	if f.repaired == nil {
@@ -124,6 +130,8 @@ func (f *Follower) follow(ctx context.Context, notices <-chan struct{}, sink Sin
 			timer.Stop()
 			return
 		case <-timer.C:
+		case <-f.wake:
+			timer.Stop()
 		case _, open := <-notices:
 			timer.Stop()
 			if !open {

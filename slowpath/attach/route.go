@@ -11,8 +11,8 @@ import (
 
 // routes says through which port a prefix leaves: that of the best route's device, or
 // the host port where the kernel has to decide (a device that is no port, a blackhole,
-// a bridge's prefix towards pods that nobody has seen yet). Routes to pods and the
-// service ranges are not among them.
+// a bridge's prefix towards pods that nobody has seen yet). Routes to pods and those that
+// Lace made are not among them.
 func (d *derivation) routes(ports []model.Port) []model.Route {
 	byDevice := make(map[int]uint16, len(ports))
 	held := make(map[netip.Addr]bool)
@@ -26,7 +26,7 @@ func (d *derivation) routes(ports []model.Port) []model.Route {
 	var order []netip.Prefix
 	for _, r := range d.Routes { // best metric first within a prefix
 		to := r.Destination
-		if d.local(to) || to.IsSingleIP() && (held[to.Addr()] || d.own[to.Addr()]) {
+		if r.Protocol == netdev.ProtocolLace || d.local(to) || to.IsSingleIP() && (held[to.Addr()] || d.own[to.Addr()]) {
 			continue
 		}
 		old, seen := best[to]

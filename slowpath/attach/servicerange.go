@@ -21,10 +21,12 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 	}
 	var problems []model.Problem
 	wanted := make(map[netip.Prefix]netdev.Route)
-	for _, p := range f.ranges {
+	present := byDestination(v.Routes)
+	destinations, told := f.destinations(v)
+	for _, p := range destinations {
 		r := rangeRoute(p, trunk.Index, a)
 		wanted[p] = r
-		if first, there := standing(v.Routes, r); there {
+		if first, there := standing(present[p], r); there {
 			if first.Device != r.Device {
 				problems = append(problems, f.shadowed(p, first))
 			}
@@ -42,8 +44,15 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 		if w, ok := wanted[r.Destination]; r.Protocol != netdev.ProtocolLace || ok && r.Device == w.Device {
 			continue
 		}
+		if !told && r.IsHost() && r.Device == trunk.Index {
+			continue // that of an external address, which nobody has told us of yet
+		}
 		if err := f.stack.DeleteRoute(r); err != nil && !errors.Is(err, netdev.ErrNotFound) {
 			problems = append(problems, f.refused(r.Destination, err))
+			continue
+		}
+		if r.Device == trunk.Index {
+			delete(f.placed, r.Destination)
 		}
 	}
 	return problems

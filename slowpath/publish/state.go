@@ -2,6 +2,7 @@ package publish
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ type State struct {
 	Node        model.Node
 	Services    []*model.Service // those that are proxied, sorted by namespace and name
 	Attachments model.Attachments
+	External    []netip.Addr    // addresses outside the service ranges that are Services' whole, sorted
 	Problems    []model.Problem // sorted by kind and object
 }
 

@@ -22,7 +22,7 @@ func (w *work) write() (*State, error) {
 	} else {
 		w.latency.forget()
 	}
-	next.Problems = w.allProblems()
+	next.External, next.Problems = w.compiler.External(), w.allProblems()
 	return next, nil
 }
 
