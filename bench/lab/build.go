@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -225,7 +226,7 @@ func (l *Lab) routeOutside() error {
 		}
 	}
 	first := nodeSpecs[0].wire()
-	for _, p := range ServiceRanges {
+	for _, p := range slices.Concat(ServiceRanges, ExternalRanges) {
 		via := first.v4.Addr()
 		if p.Addr().Is6() {
 			via = first.v6.Addr()

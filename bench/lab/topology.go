@@ -54,6 +54,13 @@ var ServiceRanges = []netip.Prefix{
 	netip.MustParsePrefix("fd00:10:96::/112"),
 }
 
+// ExternalRanges are the prefixes from which Services of the lab take external addresses and
+// those of balancers. The outside client reaches them through n1.
+var ExternalRanges = []netip.Prefix{
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("2001:db8:113::/112"),
+}
+
 const (
 	wireName    = "wire"
 	OutsideName = "outside"

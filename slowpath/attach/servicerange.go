@@ -1,8 +1,10 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 
@@ -37,7 +39,11 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 			problems = append(problems, f.refused(p, err))
 			continue
 		}
-		f.log.Info("service range is routed to the trunk", "range", p, "source", r.Source)
+		level := slog.LevelInfo
+		if p.IsSingleIP() {
+			level = slog.LevelDebug // there may be thousands
+		}
+		f.log.Log(context.Background(), level, "routed to the trunk", "prefix", p, "source", r.Source)
 		f.place(v, p, r.Device)
 	}
 	for _, r := range v.Routes {
