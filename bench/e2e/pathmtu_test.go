@@ -104,10 +104,10 @@ func reroute(t *testing.T, pid int, to netip.Prefix, via netip.Addr, device stri
 // TestPathMTU: a connection through a ClusterIP over a way with a narrow place carries 10
 // MB in both directions, and the client's kernel has learned, for the VIP, how narrow.
 func TestPathMTU(t *testing.T) {
-	for _, lane := range lanes {
+	for _, d := range []struct{ lane, delivery string }{{"on", "direct"}, {"off", "direct"}, {"on", "stack"}, {"off", "stack"}} {
 		for _, n := range narrows {
-			t.Run(fmt.Sprintf("%s, lane %s", n.name, lane), func(t *testing.T) {
-				c := newCluster(t, lab.Topology{RPFilter: 1, Lane: lane})
+			t.Run(fmt.Sprintf("%s, lane %s, %s", n.name, d.lane, d.delivery), func(t *testing.T) {
+				c := newCluster(t, lab.Topology{RPFilter: 1, Lane: d.lane, Delivery: d.delivery})
 				c.set(t, "solo", c.endpoints(t, manifests.Ready, "web-3"))
 				n.lay(t, c)
 				for _, client := range n.clients {
@@ -182,7 +182,7 @@ func tooLong(t *testing.T, pid int, to netip.AddrPort, mtu int) {
 	write(mtu-headers-100, nil) // leaves room for the name that the server puts before it
 	c, _ := ctx.Deadline()
 	_ = conn.SetReadDeadline(c)
-	if _, err := conn.Read(make([]byte, 2000)); err != nil {
+	if _, err := conn.Read(make([]byte, 10000)); err != nil {
 		t.Errorf("datagrams that fit are not answered: %v", err)
 	}
 }
@@ -221,4 +221,68 @@ func dialUncut(t *testing.T, pid int, to netip.AddrPort) *net.UDPConn {
 		t.Fatal(err, failed)
 	}
 	return conn
+}
+
+// TestJumboPods: pods whose links take 9,000 bytes, between nodes whose wire takes 1,500 and
+// behind a trunk that takes 3,498: every connection works, whether or not it learns less.
+func TestJumboPods(t *testing.T) {
+	const jumbo = 9000
+	for _, lane := range lanes {
+		t.Run("lane "+lane, func(t *testing.T) {
+			c := newCluster(t, lab.Topology{RPFilter: 1, Lane: lane})
+			for _, pod := range []string{"shopper", "web-1", "web-2"} {
+				widen(t, c.Node("n1").PID(), pod, jumbo)
+				widen(t, c.Pod(pod).PID(), "eth0", jumbo)
+			}
+			admin := c.Node("n1").Admin()
+			defer admin.Close()
+			eventually(t, "word that the trunk takes less", func() bool {
+				problems, err := admin.Problems(t.Context())
+				c.must(t, err)
+				named := 0
+				for _, p := range problems.Items {
+					if p.Reason == "MTUExceedsTrunk" {
+						named++
+					}
+				}
+				return named == 3
+			})
+			for _, endpoint := range []string{"web-1", "web-3"} {
+				c.set(t, "solo", c.endpoints(t, manifests.Ready, endpoint))
+				for _, w := range ways {
+					t.Run(fmt.Sprintf("%s to %s", w, endpoint), func(t *testing.T) {
+						h, to := c.host(t, "shopper"), vip("solo", w.family)
+						if w.network == "tcp" {
+							r := traffic.Request{Network: "tcp", To: to, Bytes: 10 << 20, Timeout: 30 * time.Second}
+							if a := c.dial(t, "shopper", r); a.Outcome != traffic.OK || a.Server != endpoint {
+								t.Errorf("10 MB: %s", a)
+							}
+							return
+						}
+						c.forget(t, h)
+						takes := 1500 // the wire between the nodes
+						if endpoint == "web-1" {
+							takes = 3498 // the trunk; nothing else on the node takes less
+						}
+						tooLong(t, h.PID(), to, takes)
+						if got := pathMTU(t, h.PID(), to.Addr()); got != takes {
+							t.Errorf("learned an MTU of %d, want %d", got, takes)
+						}
+					})
+				}
+			}
+		})
+	}
+}
+
+func widen(t *testing.T, pid int, device string, mtu int) {
+	t.Helper()
+	h := handle(t, pid)
+	l, err := h.LinkByName(device)
+	if err == nil {
+		err = h.LinkSetMTU(l, mtu)
+	}
+	if err != nil {
+		t.Fatalf("MTU of %s: %v", device, err)
+	}
 }
