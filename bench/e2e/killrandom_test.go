@@ -19,6 +19,9 @@ import (
 	"lace-cni.io/lace/xdp"
 )
 
+// patience is for a machine that does much else for hours: nothing waits for it to pass.
+const patience = time.Minute
+
 // kills is how often the fast path is killed: LACE_LONG_TESTS=1 asks for a thousand times.
 func kills() int {
 	if os.Getenv("LACE_LONG_TESTS") == "1" {
@@ -151,7 +154,7 @@ func (k *killer) wait(from string) (answered func()) {
 	for _, family := range []int{4, 6} {
 		go func() {
 			r := way{"tcp", family}.to("web")
-			r.Timeout = settleTime
+			r.Timeout = patience
 			a, err := k.host(k.t, from).Dial(k.t.Context(), r)
 			if err != nil {
 				k.t.Error(err)
@@ -159,7 +162,7 @@ func (k *killer) wait(from string) (answered func()) {
 			answers <- a
 		}()
 	}
-	eventually(k.t, "drop of two SYNs", func() bool { return k.noWorker() >= before+2 })
+	within(k.t, patience, "drop of two SYNs", func() bool { return k.noWorker() >= before+2 })
 	return func() {
 		k.t.Helper()
 		for range 2 {
@@ -216,7 +219,7 @@ func (k *killer) served(begin time.Time) {
 	k.t.Helper()
 	r := way{"udp", 4}.to("web")
 	r.Timeout = 10 * time.Millisecond
-	eventually(k.t, "new flow served", func() bool { return k.dial(k.t, "shopper", r).Outcome == traffic.OK })
+	within(k.t, patience, "new flow served", func() bool { return k.dial(k.t, "shopper", r).Outcome == traffic.OK })
 	k.serve = append(k.serve, time.Since(begin))
 	b, err := os.ReadFile(k.stateFile("n1", "fastpath.json"))
 	k.must(k.t, err)
