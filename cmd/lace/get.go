@@ -26,6 +26,7 @@ func newGet() *cobra.Command {
 		newGetFlows(n),
 		newGetDrops(n),
 		newGetLane(n),
+		newGetStatus(n),
 		listing(n, "ports", "Devices through which packets of Services come and go", portColumns, (*api.Client).Ports),
 		listing(n, "problems", "What could not be honoured, and what to do", problemColumns, (*api.Client).Problems),
 	)
