@@ -30,7 +30,8 @@ var layers = []struct {
 	{"fastpath/affinity", []string{"fastpath/packet"}, "clients are remembered by what packets carry"},
 	{"fastpath/lane", []string{"fastpath/packet", "fastpath/conntrack"}, "handing over is a matter of flows alone"},
 	{"fastpath/police", nil, "how much a port may ask is a matter of rings and time alone"},
-	{"fastpath/pipeline", []string{"fastpath/affinity", "fastpath/packet", "fastpath/checksum", "fastpath/conntrack", "fastpath/lane", "fastpath/nat", "fastpath/table", "fastpath/reason"}, "the verdict is a function of packet, tables and flows"},
+	{"fastpath/fragment", []string{"fastpath/packet", "fastpath/conntrack", "fastpath/reason"}, "a fragment follows the flow of the first one, or is dropped with a reason"},
+	{"fastpath/pipeline", []string{"fastpath/affinity", "fastpath/packet", "fastpath/checksum", "fastpath/conntrack", "fastpath/fragment", "fastpath/lane", "fastpath/nat", "fastpath/table", "fastpath/reason"}, "the verdict is a function of packet, tables and flows"},
 	{"fastpath/port", []string{"xdp/xsk"}, "a port carries frames and does not look into them"},
 	{"fastpath/worker", []string{"fastpath/packet", "fastpath/conntrack", "fastpath/pipeline", "fastpath/port", "fastpath/counter", "fastpath/police", "fastpath/reason", "fastpath/table"}, "the loop joins port and pipeline"},
 	{"fastpath/right", nil, "a process's rights stand alone"},
@@ -62,7 +63,6 @@ var foreign = []struct{ pkg, dep, why string }{
 	{"cmd/lace", "k8s.io/client-go", "the first run of the demo would wait minutes for it to compile"},
 	{"cmd/lace-fastpath", "k8s.io/", "a hostile packet never meets an API credential, and the heap stays small"},
 	{"cmd/lace-fastpath", "github.com/prometheus/", "metrics are the agent's"},
-	{"fastpath/pipeline", "github.com/", "the packet path is the standard library and ours"},
 	{"control/eligible", "k8s.io/", "eligibility speaks the model's words"},
 	{"control/compile", "k8s.io/", "the snapshot knows nothing of Kubernetes"},
 }

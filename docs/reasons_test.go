@@ -62,7 +62,7 @@ func TestReasonsHeader(t *testing.T) {
 // TestReasonsHaveCases: every reason that the pipeline can give is the expectation of a
 // packet case.
 func TestReasonsHaveCases(t *testing.T) {
-	cases := sources(t, "../fastpath/pipeline", "_test.go") + sources(t, "../xdp", "_test.go") + sources(t, "../fastpath/worker", "_test.go")
+	cases := sources(t, "../fastpath/pipeline", "_test.go") + sources(t, "../fastpath/fragment", "_test.go") + sources(t, "../xdp", "_test.go") + sources(t, "../fastpath/worker", "_test.go")
 	names := identifiers(t)
 	for r := reason.None + 1; r < reason.Count; r++ {
 		if !strings.Contains(cases, "reason."+names[r]) {

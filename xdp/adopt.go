@@ -142,6 +142,7 @@ func (o *Objects) ResetFlows() (lost int) {
 
 func (o *Objects) maps() map[string]*ebpf.Map {
 	return map[string]*ebpf.Map{
+		bpf.LaceMapBackendFilter:  o.bpf.BackendFilter,
 		bpf.LaceMapBackendGens:    o.bpf.BackendGens,
 		bpf.LaceMapFrontendGens:   o.bpf.FrontendGens,
 		bpf.LaceMapTargetGens:     o.bpf.TargetGens,

@@ -30,6 +30,44 @@ func (f *filter) or(g *filter) {
 	}
 }
 
+// WidenBackends claims fragments from these addresses too, before flows to them begin.
+func (o *Objects) WidenBackends(addrs []packet.Addr) error {
+	f := o.backendFilter
+	for i := range addrs {
+		f.add(addrs[i])
+	}
+	return o.setBackends(f)
+}
+
+// SetBackends claims fragments from exactly these addresses, and from others that share a
+// bit with one.
+func (o *Objects) SetBackends(addrs []packet.Addr) error {
+	var f filter
+	for i := range addrs {
+		f.add(addrs[i])
+	}
+	return o.setBackends(f)
+}
+
+func (o *Objects) setBackends(f filter) error {
+	if f == o.backendFilter {
+		return nil
+	}
+	if err := o.bpf.BackendFilter.Put(uint32(0), &f); err != nil {
+		return fmt.Errorf("writing the filter of backend addresses: %w", err)
+	}
+	o.backendFilter = f
+	return nil
+}
+
+// readBackends reads what an earlier process has written.
+func (o *Objects) readBackends() error {
+	if err := o.bpf.BackendFilter.Lookup(uint32(0), &o.backendFilter); err != nil {
+		return fmt.Errorf("pinned filter of backend addresses: %w", err)
+	}
+	return nil
+}
+
 func (o *Objects) setFilter(f *filter) error {
 	if err := o.bpf.ClaimFilter.Put(uint32(0), f); err != nil {
 		return fmt.Errorf("writing the filter of claimed addresses: %w", err)

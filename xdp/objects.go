@@ -40,6 +40,8 @@ type Objects struct {
 	sources  mirror[source, uint32]
 	claims   mirror[claim, uint32]
 
+	backendFilter filter // addresses whose fragments may be replies
+
 	frontends, backends, targets generations
 	police                       policing
 
@@ -150,7 +152,7 @@ func (o *Objects) readState() error {
 	o.devices = newMirror[uint32, device]("devices", o.bpf.Devices)
 	o.sources = newMirror[source, uint32]("sources", o.bpf.Sources)
 	o.claims = newMirror[claim, uint32]("claims", o.bpf.Claims)
-	for _, read := range []func() error{o.ports.read, o.devices.read, o.sources.read, o.claims.read, o.readFilter, o.readSettings} {
+	for _, read := range []func() error{o.ports.read, o.devices.read, o.sources.read, o.claims.read, o.readFilter, o.readBackends, o.readSettings} {
 		if err := read(); err != nil {
 			return err
 		}

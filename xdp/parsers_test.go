@@ -68,6 +68,14 @@ func (n *node) wouldClaim(frame []byte) (bool, packet.Outcome) {
 	if p.Dst == mapped("10.96.0.1") || p.Dst == mapped("fd96::1") {
 		return true, outcome
 	}
+	if with := *filterOf(n.o.claims.have); p.Fragment {
+		// Told by its addresses alone, for only the first fragment has ports. Then a source
+		// that is not the pod's own makes it somebody else's.
+		own := p.Src == mapped("10.1.0.2") || p.Src == mapped("fd00::2")
+		if with.add(p.Dst); own && with == *filterOf(n.o.claims.have) {
+			return true, outcome
+		}
+	}
 	if outcome != packet.OK {
 		return false, outcome
 	}

@@ -38,7 +38,6 @@ func noise() map[string][]byte {
 		"an address in the service range that no claim covers passes":     from("10.1.0.2", "10.96.0.77", 6, tcp(1000, 80)),
 		"TCP to the number of a claimed UDP port passes":                  from("10.1.0.2", "10.96.0.2", 6, tcp(1000, 53)),
 		"UDP to a port beside the claimed one passes":                     from("10.1.0.2", "10.96.0.2", 17, udp(1000, 54)),
-		"a fragment without ports to an address claimed by port passes":   ip4("10.1.0.2", "10.96.0.2", 17, fragLater, nil, udp(1000, 53)),
 		"a VIP as source does not make a packet ours":                     from("10.96.0.1", "10.1.0.3", 6, tcp(80, 1000)),
 		"a VIP of another network passes":                                 from("10.1.0.2", "10.96.7.7", 6, tcp(1000, 80)),
 		"a flow's tuple in another network passes":                        from("10.1.7.3", "10.1.7.2", 17, udp(5, 6)),

@@ -35,6 +35,12 @@ func (b *Block) Count(r reason.Reason, bytes int) {
 	b.bytes[r] += uint64(bytes)
 }
 
+// CountAll adds packets of so many bytes together to their reason.
+func (b *Block) CountAll(r reason.Reason, packets, bytes int) {
+	b.packets[r] += uint64(packets)
+	b.bytes[r] += uint64(bytes)
+}
+
 // Add adds n to an event.
 func (b *Block) Add(e Event, n int) { b.events[e] += uint64(n) }
 

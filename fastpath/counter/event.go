@@ -16,13 +16,15 @@ const (
 	Kicks                    // system calls that made frames leave
 	Overruns                 // frames lost before the worker for want of room: it was too slow or stood still
 	Installed                // flows handed over to the kernel, both directions counted as one
+	Held                     // fragments copied to wait for the first one of their datagram
+	Taken                    // free frames taken from the port, for packets that did not just come in
 
 	Events // number of events
 )
 
 var eventNames = [Events]string{
 	"received", "transmitted", "recycled", "batches", "waits", "pauses", "expired", "strays",
-	"kicks", "overruns", "installed",
+	"kicks", "overruns", "installed", "held", "taken",
 }
 
 // String is the word used in metrics and `lace get`.

@@ -10,6 +10,7 @@ import (
 	"lace-cni.io/lace/fastpath/affinity"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/fragment"
 	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/fastpath/port"
 	"lace-cni.io/lace/fastpath/worker"
@@ -21,18 +22,19 @@ const lace1 = "lace1"
 
 // node is the running fast path of one node.
 type node struct {
-	config   Config
-	objects  *xdp.Objects
-	trunk    *xdp.Trunk
-	flows    *conntrack.Table
-	governor *police.Governor
-	clients  *affinity.Table
-	counters *counter.File
-	tables   tables
-	ports    []*port.XSK
-	workers  []*worker.Worker
-	status   Status
-	repairs  *repairs
+	config    Config
+	objects   *xdp.Objects
+	trunk     *xdp.Trunk
+	flows     *conntrack.Table
+	governor  *police.Governor
+	clients   *affinity.Table
+	counters  *counter.File
+	tables    tables
+	ports     []*port.XSK
+	workers   []*worker.Worker
+	status    Status
+	repairs   *repairs
+	fragments *fragment.Table
 }
 
 // open brings up everything but the trunk. What was opened is closed again on error.
@@ -67,6 +69,10 @@ func (n *node) bringUp() (err error) {
 	n.objects.Allow(n.governor.Limits()) // not what an earlier process allowed in its last moment
 	n.tables.path, n.tables.kernel, n.tables.flows = c.path(snapshotFile), n.objects, n.flows
 	n.tables.counters, n.tables.log = n.counters, c.Log
+	n.tables.backends = backends{kernel: n.objects, flows: n.flows}
+	if n.fragments, err = fragment.New(fragment.Default); err != nil {
+		return err
+	}
 	n.noteFlows()
 	return nil
 }

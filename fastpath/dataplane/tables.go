@@ -40,6 +40,7 @@ type tables struct {
 	counters *counter.File
 	log      *slog.Logger
 	users    []user
+	backends backends
 
 	current atomic.Pointer[table.Snapshot]
 	seen    identity // of the file that was looked at last, good or not
@@ -107,7 +108,7 @@ func (t *tables) refuse(err error) {
 // right behind the swap, so that whatever it leaves to Go is judged by the new tables, and
 // before a port's number can mean another device.
 func (t *tables) use(ctx context.Context, next *table.Snapshot) {
-	err := t.kernel.TrimClaims(claims(next))
+	err := errors.Join(t.kernel.TrimClaims(claims(next)), t.backends.widen(next, time.Now()))
 	old := t.current.Swap(next)
 	t.flows.SetHalfOpenMax(int(next.Settings().HalfOpenMax))
 	t.report(errors.Join(err, t.sync(next)))
@@ -123,7 +124,7 @@ func (t *tables) use(ctx context.Context, next *table.Snapshot) {
 // been replaced, or the last attempt may have failed.
 func (t *tables) reconcile() {
 	if s := t.current.Load(); s != nil {
-		t.report(t.sync(s))
+		t.report(errors.Join(t.sync(s), t.backends.narrow(s, time.Now())))
 	}
 }
 

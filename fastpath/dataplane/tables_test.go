@@ -51,6 +51,9 @@ func (r *recorder) SyncSources(a []table.Address) error { return r.note("sources
 func (r *recorder) SyncClaims(c []xdp.Claim) error      { return r.note("claims", len(c)) }
 func (r *recorder) TrimClaims(c []xdp.Claim) error      { return r.note("trim claims to", len(c)) }
 
+func (r *recorder) WidenBackends(a []packet.Addr) error { return r.note("backends and", len(a)) }
+func (r *recorder) SetBackends(a []packet.Addr) error   { return r.note("backends", len(a)) }
+
 type bound struct{ max int }
 
 func (b *bound) SetHalfOpenMax(n int) { b.max = n }
@@ -74,6 +77,7 @@ func newTables(t *testing.T, log *transcript) (*tables, *recorder) {
 	}
 	r := &recorder{tables: tb}
 	tb.kernel = r
+	tb.backends = backends{kernel: r, flows: noFlows{}}
 	t.Cleanup(func() {
 		if err := tb.close(); err != nil {
 			t.Error(err)
@@ -120,9 +124,9 @@ func TestOrderOfANewSnapshot(t *testing.T) {
 	want := []string{
 		// Claims that go, go while the old tables are in use; those that come, come last.
 		// The lane is told what is void as soon as Go knows better, and before ports change.
-		"generation 0: trim claims to 2", "generation 1: generations of 1", fmt.Sprint("generation 1: lane ", first),
+		"generation 0: trim claims to 2", "generation 0: backends and 0", "generation 1: generations of 1", fmt.Sprint("generation 1: lane ", first),
 		"generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2",
-		"generation 1: trim claims to 1", "generation 2: generations of 2", fmt.Sprint("generation 2: lane ", 1-first),
+		"generation 1: trim claims to 1", "generation 1: backends and 0", "generation 2: generations of 2", fmt.Sprint("generation 2: lane ", 1-first),
 		"generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1",
 	}
 	if diff := cmp.Diff(want, r.calls); diff != "" {

@@ -49,7 +49,7 @@ func (n *node) connect() error {
 	for queue, p := range n.ports {
 		w := worker.New(worker.Config{
 			Port:       p,
-			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows, Affinity: n.clients}),
+			Pipeline:   pipeline.New(pipeline.Config{Flows: n.flows, Affinity: n.clients, Fragments: n.fragments}),
 			Snapshot:   &n.tables.current,
 			Counters:   n.counters.Worker(queue),
 			Governor:   n.governor,

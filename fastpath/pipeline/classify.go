@@ -12,7 +12,7 @@ func (pl *Pipeline) classify(o packet.Outcome) reason.Reason {
 	v := &pl.visit
 	p := &v.packet
 	switch {
-	case o == packet.OK && !p.Fragment && !p.Tagged:
+	case o == packet.OK && !p.Tagged:
 		return reason.None
 	case o == packet.Truncated || o == packet.Invalid:
 		return reason.Malformed
@@ -23,8 +23,8 @@ func (pl *Pipeline) classify(o packet.Outcome) reason.Reason {
 		return pl.message()
 	case !v.toVIP() && !(o == packet.OK && pl.track()):
 		return v.unclaimed()
-	case p.Fragment:
-		return reason.Fragment
+	case p.IsICMP():
+		return reason.ICMPError // in fragments
 	}
 	return reason.UnsupportedProtocol
 }

@@ -54,7 +54,6 @@ func firstFragment(f *frame.Frame) {
 	f.More, f.ID, f.DF = true, 77, false
 	f.Payload = make([]byte, 64-hdr(f))
 }
-func laterFragment(f *frame.Frame) { f.Offset, f.ID, f.DF = 64, 77, false }
 
 // hdr is the length of the transport header, so that a fragment is a multiple of 8 bytes.
 func hdr(f *frame.Frame) int {
@@ -75,22 +74,13 @@ func TestClassify(t *testing.T) {
 			steps: []step{{sends: "client:4000 > other:80", with: with, is: reason.NotClaimed, becomes: "=", via: "stack client"}}}
 	}
 	play(t, []scenario{
-		dropped("the first fragment of a packet to a VIP is dropped", firstFragment, reason.Fragment),
-		dropped("a later fragment of a packet to a VIP is dropped", laterFragment, reason.Fragment),
 		dropped("a ping to a VIP is not answered", ping, reason.Echo),
 		dropped("nor is any other message to a VIP, if it is not about a flow", timestamp, reason.ICMPError),
 		dropped("a protocol that no Service can have is dropped at a VIP", into(47, 47), reason.UnsupportedProtocol),
 		passed("a fragment that is not addressed to a VIP is the kernel's", firstFragment),
-		passed("a later fragment that is not addressed to a VIP is the kernel's", laterFragment),
 		passed("a ping that is not addressed to a VIP is the kernel's", ping),
 		passed("another protocol that is not addressed to a VIP is the kernel's", into(47, 47)),
 		passed("traffic between pods is the kernel's", nil),
-		{
-			sentence: "a fragment of a registered flow is dropped, not leaked untranslated",
-			given:    given,
-			steps: steps(connected,
-				step{sends: "web:8080 > client:4000", with: firstFragment, is: reason.Fragment}),
-		},
 		{
 			sentence: "traffic in a VLAN goes back to the stack, whose VLAN device is a port of its own",
 			given:    given,

@@ -5,6 +5,7 @@ import (
 
 	"lace-cni.io/lace/fastpath/affinity"
 	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/fragment"
 	"lace-cni.io/lace/fastpath/lane"
 	"lace-cni.io/lace/fastpath/nat"
 	"lace-cni.io/lace/fastpath/packet"
@@ -19,6 +20,9 @@ type Config struct {
 	// Affinity remembers the clients of frontends that ask for it, for every worker of the
 	// node. Nil: nobody is remembered.
 	Affinity *affinity.Table
+	// Fragments is the table of fragmented datagrams, shared by every worker of the node.
+	// Nil: a small one of the pipeline's own.
+	Fragments *fragment.Table
 	// Rand chooses backends and source ports. It must not be shared. Nil: a generator
 	// seeded by the system.
 	Rand *rand.Rand
@@ -26,11 +30,17 @@ type Config struct {
 
 // Pipeline decides for one worker. It is not safe for concurrent use.
 type Pipeline struct {
-	flows *conntrack.Table
-	rand  *rand.Rand
-	ports nat.Ports
-	limit limit
-	lane  *lane.Lane
+	flows     *conntrack.Table
+	fragments *fragment.Table
+	rand      *rand.Rand
+	ports     nat.Ports
+	limit     limit
+	lane      *lane.Lane
+
+	fate     fragment.Fate     // of the datagram in hand
+	released fragment.Released // fragments that waited for the one in hand
+	lost     fragment.Losses
+	forgot   int64 // when unfinished datagrams were looked for last
 
 	source  packet.Addr // of the flow that is looking for a source port
 	clients *affinity.Table
@@ -48,7 +58,10 @@ type Pipeline struct {
 
 // New makes the pipeline of one worker.
 func New(c Config) *Pipeline {
-	pl := &Pipeline{flows: c.Flows, clients: c.Affinity, rand: c.Rand, lane: lane.New(c.Flows)}
+	pl := &Pipeline{flows: c.Flows, clients: c.Affinity, fragments: c.Fragments, rand: c.Rand, lane: lane.New(c.Flows)}
+	if pl.fragments == nil {
+		pl.fragments, _ = fragment.New(fragment.Small) // whose bounds make sense
+	}
 	if pl.rand == nil {
 		pl.rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
@@ -72,6 +85,7 @@ type visit struct {
 	length int         // of the frame that leaves
 	packet packet.Packet
 	tuple  conntrack.Tuple // of the packet, once it is known to have ports
+	held   bool            // the frame waits for the first fragment of its datagram
 }
 
 // Process decides about one frame that was punted. It rewrites the frame in place or
@@ -80,15 +94,31 @@ type visit struct {
 // no-snapshot. trace is nil, or collects the steps. It never fails: what cannot be done
 // is a reason.
 func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) (r Result) {
+	pl.Abandon() // what the caller did not ask for
+	pl.enterWith(tables, frame, punt, now, trace)
+	return pl.result(pl.decide())
+}
+
+// enterWith takes a frame in hand.
+func (pl *Pipeline) enterWith(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) {
 	v := &pl.visit
-	v.tables, v.punt, v.frame, v.trace = tables, punt, frame, trace
+	v.tables, v.punt, v.frame, v.trace, v.held = tables, punt, frame, trace, false
 	v.ns, v.tick = now, conntrack.Tick(now)
-	r.Reason = pl.conclude(pl.decide())
+}
+
+// result is what the caller gets to know of the decision.
+func (pl *Pipeline) result(decision reason.Reason) (r Result) {
+	v := &pl.visit
+	if v.held {
+		return Result{Verdict: Hold}
+	}
+	r.Reason = pl.conclude(decision)
 	r.Verdict = verdictOf(r.Reason)
+	r.More = pl.released.Any()
 	if r.Verdict != Drop {
 		r.Inject, r.Port, r.Len = v.how, v.out.ID, v.length
 	}
-	trace.verdict(r.Reason)
+	v.trace.verdict(r.Reason)
 	return r
 }
 
@@ -111,7 +141,17 @@ func (pl *Pipeline) decide() reason.Reason {
 	if v.punt.Cut {
 		return pl.oversize()
 	}
-	if r := pl.classify(v.parse()); r != reason.None {
+	o := v.parse()
+	if v.packet.Fragment {
+		return pl.fragment(o)
+	}
+	return pl.whole(o)
+}
+
+// whole goes on with a packet that may have ports: a whole one, or a first fragment.
+func (pl *Pipeline) whole(o packet.Outcome) reason.Reason {
+	v := &pl.visit
+	if r := pl.classify(o); r != reason.None {
 		return r
 	}
 	if pl.track() {

@@ -13,13 +13,14 @@ const (
 	Forward                // rewritten: send it
 	Answer                 // now holds an answer to its sender: send it
 	Pass                   // not Lace's: send it, so that the kernel gets it back
+	Hold                   // a copy waits for another fragment: give the frame back unsent, it is not decided yet
 )
 
 func (v Verdict) String() string {
-	if v > Pass {
+	if v > Hold {
 		return "unknown"
 	}
-	return [...]string{"drop", "forward", "answer", "pass"}[v]
+	return [...]string{"drop", "forward", "answer", "pass", "hold"}[v]
 }
 
 // Result is the decision about one packet.
@@ -29,6 +30,7 @@ type Result struct {
 	Inject  packet.Inject // how the kernel is to deliver the frame; written into it already
 	Port    uint16        // id of the port that Inject speaks of; 0 when dropped
 	Len     int           // length of the frame to send, in bytes; 0 when dropped
+	More    bool          // fragments waited for this one: call Next
 }
 
 // verdictOf follows from the reason's class, so that the two cannot disagree.

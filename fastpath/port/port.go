@@ -6,11 +6,11 @@
 //
 // It must never look into a frame, drop one silently, or copy more than it has to.
 //
-// Ownership: a frame that Receive returned belongs to the caller until it is given to
+// Ownership: a frame that Receive or Take returned belongs to the caller until it is given to
 // Transmit (those that were taken) or to Recycle. Every frame is somewhere at any time;
 // Conserved says where one was lost.
 //
-// Cost: Receive, Transmit and Recycle make no system call and allocate nothing; Flush
+// Cost: Receive, Take, Transmit and Recycle make no system call and allocate nothing; Flush
 // and Wait are one system call each, Flush only when something was transmitted.
 //
 // A Port belongs to one goroutine, the worker's. Close may be called from another one
@@ -33,6 +33,11 @@ type Port interface {
 	// Receive fills batch from the front with frames that have arrived and returns how
 	// many. It does not wait.
 	Receive(batch []Frame) int
+
+	// Take fills batch from the front with frames that hold nothing yet, as many as are
+	// free, and returns how many: for packets that did not just come in. Their capacity is
+	// their room.
+	Take(batch []Frame) int
 
 	// Transmit queues frames for sending and returns how many it took, from the front;
 	// the rest stays with the caller. They leave at the next Flush at the latest.

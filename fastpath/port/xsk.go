@@ -65,6 +65,15 @@ func (p *XSK) Receive(batch []Frame) int {
 	return n
 }
 
+// Take implements Port.
+func (p *XSK) Take(batch []Frame) int {
+	n := p.umem.Allocate(p.batch[:min(len(batch), len(p.batch))])
+	for i, f := range p.batch[:n] {
+		batch[i] = Frame{Bytes: p.umem.Bytes(f), Handle: f.Addr}
+	}
+	return n
+}
+
 // Transmit implements Port.
 func (p *XSK) Transmit(batch []Frame) int {
 	sent := 0

@@ -45,7 +45,7 @@ const (
 	NoLocalEndpoint     // policy Local and no endpoint on this node
 	SpoofedSource       // source address does not belong to the port
 	Malformed           // headers contradict each other or the frame length
-	Fragment            // IP fragment of claimed traffic
+	Fragment            // fragment of a datagram whose first one was dropped or answered
 	ICMPError           // ICMP error or echo towards a VIP
 	UnsupportedProtocol // transport protocol that no frontend can have
 	FlowTableFull       // no room for a new flow
@@ -72,11 +72,16 @@ const (
 	TimeExceeded // time to live (hop limit) used up: its sender is told
 
 	// Drop.
-	Echo             // ping to a VIP
-	UnwantedICMP     // source quench or redirect about a registered flow
-	SourceNotAllowed // the Service's source ranges do not hold the client
-	Policed          // the sender asks Go for more than its share while the trunk is congested
-	FlowShareFull    // the sender's port has its share of the flow table
+	Echo              // ping to a VIP
+	UnwantedICMP      // source quench or redirect about a registered flow
+	SourceNotAllowed  // the Service's source ranges do not hold the client
+	Policed           // the sender asks Go for more than its share while the trunk is congested
+	FlowShareFull     // the sender's port has its share of the flow table
+	FragmentTimeout   // the first fragment of its datagram did not come
+	FragmentOverlap   // fragments of its datagram overlap or contradict each other
+	FragmentTiny      // first fragment that does not hold its transport header
+	FragmentTableFull // the bounds for unfinished datagrams were used up
+	FragmentDuplicate // fragment that has come before
 
 	Count // number of reasons
 )
@@ -100,7 +105,7 @@ var entries = [Count]entry{
 	NoLocalEndpoint:     {"no-local-endpoint", ClassDrop, "Traffic policy Local and no usable endpoint on this node"},
 	SpoofedSource:       {"spoofed-source", ClassDrop, "The source address does not belong to the port on which the packet came"},
 	Malformed:           {"malformed", ClassDrop, "Headers contradict each other or the length of the frame"},
-	Fragment:            {"fragment", ClassDrop, "IP fragment of claimed traffic"},
+	Fragment:            {"fragment", ClassDrop, "Fragment of a datagram whose first fragment was dropped or answered"},
 	ICMPError:           {"icmp", ClassDrop, "ICMP message to a VIP that belongs to no flow"},
 	UnsupportedProtocol: {"unsupported-protocol", ClassDrop, "Transport protocol that no frontend can have"},
 	FlowTableFull:       {"flow-table-full", ClassDrop, "No room for a new flow in the flow table"},
@@ -126,6 +131,11 @@ var entries = [Count]entry{
 	UnwantedICMP:        {"icmp-unwanted", ClassDrop, "ICMP source quench or redirect about a registered flow; neither is translated"},
 	Policed:             {"policed", ClassDrop, "The port, or on an uplink the source prefix, asks for more than its share while the trunk is congested"},
 	FlowShareFull:       {"flow-share-full", ClassDrop, "The port has its share of the flow table, and opens no further flow until some of its own end"},
+	FragmentTimeout:     {"fragment-timeout", ClassDrop, "Fragment whose first fragment did not come in time"},
+	FragmentOverlap:     {"fragment-overlap", ClassDrop, "Fragments of the datagram overlap or contradict each other"},
+	FragmentTiny:        {"fragment-tiny", ClassDrop, "First fragment too small for its transport header, and those that follow it"},
+	FragmentTableFull:   {"fragment-table-full", ClassDrop, "The port has more unfinished fragmented datagrams than it may, or one has too many fragments"},
+	FragmentDuplicate:   {"fragment-duplicate", ClassDrop, "Fragment that has come before"},
 }
 
 // String is the word used everywhere.

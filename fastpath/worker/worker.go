@@ -5,7 +5,8 @@
 // port on one goroutine, and shares nothing with other workers but the flow table.
 //
 // It must never lose a frame silently: every frame received is sent or given back, and
-// has exactly one reason in the counters. It must never spin: without frames it sleeps in
+// has exactly one reason in the counters, a fragment that was held when it has been waited
+// for. It must never spin: without frames it sleeps in
 // the port until one comes.
 //
 // Cost: per batch one clock read, one load of the tables and the port's system calls;
@@ -16,6 +17,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -67,9 +69,13 @@ type Worker struct {
 
 	inUse atomic.Pointer[table.Snapshot]
 
+	lost  func(r reason.Reason, frames, bytes int) // counts what was held and is dropped
+	fault error                                    // of sending in the middle of a round
+
 	batch   [batchSize]port.Frame
+	taken   [1]port.Frame
 	sending outgoing
-	spent   []port.Frame // to be given back; backed by an array of batchSize
+	spent   []port.Frame // to be given back; backed by an array that no round outgrows
 }
 
 // outgoing are the frames of a batch that are to be sent, with what is counted for each
@@ -86,9 +92,10 @@ func New(c Config) *Worker {
 		port: c.Port, pipeline: c.Pipeline, snapshot: c.Snapshot, counters: c.Counters,
 		governor: c.Governor,
 		sweep:    sweep{slots: c.SweepSlots},
-		spent:    make([]port.Frame, 0, batchSize),
+		spent:    make([]port.Frame, 0, 2*batchSize),
 	}
 	w.sending.frames = make([]port.Frame, 0, batchSize)
+	w.lost = w.counters.CountAll
 	return w
 }
 
@@ -123,9 +130,11 @@ func (w *Worker) round(n int) error {
 	for i := range w.batch[:n] {
 		w.decide(tables, &w.batch[i], now)
 	}
-	err := w.settle()
+	err := errors.Join(w.fault, w.settle())
+	w.fault = nil
 	w.handOver(n < len(w.batch), now)
 	w.walk(tables, now)
+	w.pipeline.Lost(now, w.lost)
 	w.release()
 	w.survey(now)
 	w.counters.Add(counter.Received, n)
@@ -155,8 +164,22 @@ func (w *Worker) decide(tables *table.Snapshot, f *port.Frame, now int64) {
 		return
 	}
 	r := w.pipeline.Process(tables, f.Bytes, punt, now, nil)
-	if r.Verdict == pipeline.Drop {
+	w.carryOut(f, r)
+	if r.More {
+		w.sendHeld(tables, now)
+	}
+}
+
+// carryOut does with a frame what was decided.
+func (w *Worker) carryOut(f *port.Frame, r pipeline.Result) {
+	w.makeRoom()
+	switch r.Verdict {
+	case pipeline.Drop:
 		w.drop(f, r.Reason)
+		return
+	case pipeline.Hold:
+		w.counters.Add(counter.Held, 1)
+		w.spent = append(w.spent, *f)
 		return
 	}
 	out := &w.sending
@@ -203,6 +226,7 @@ func (w *Worker) rest() error {
 	w.notice(now, 0)
 	w.handOver(true, now)
 	w.walk(w.take(), now)
+	w.pipeline.Lost(now, w.lost)
 	w.release()
 	w.survey(now)
 	w.counters.Add(counter.Waits, 1)
@@ -262,10 +286,10 @@ func (w *Worker) Uses(s *table.Snapshot) bool { return w.inUse.Load() == s }
 // Conserved reports frames that went missing between port and worker, nil when there are
 // none. It may be called when Run has returned.
 func (w *Worker) Conserved() error {
-	received := w.counters.Event(counter.Received)
+	received := w.counters.Event(counter.Received) + w.counters.Event(counter.Taken)
 	sent, back := w.counters.Event(counter.Transmitted), w.counters.Event(counter.Recycled)
 	if received != sent+back {
-		return fmt.Errorf("worker: received %d frames, sent %d and gave %d back", received, sent, back)
+		return fmt.Errorf("worker: received or took %d frames, sent %d and gave %d back", received, sent, back)
 	}
 	return w.port.Conserved(0)
 }

@@ -10,6 +10,7 @@
 //	rewrite, delivery, lane             repeating a decision
 //	police                              who may ask Go how much while it is busy
 //	trunk, punt, inject, socket         the hop to Go and back
+//	fragment                            which fragments go there
 //	hook, host                          the programs' bodies
 //
 // A claim program reads, and changes nothing of a packet that it does not claim. It never

@@ -37,13 +37,15 @@ struct {
 	__type(value, struct filter);
 } claim_filter SEC(".maps");
 
-INLINE int may_be_claimed(const u32 *a)
+INLINE int filter_has(void *map, const u32 *a)
 {
 	u32 zero = 0, bit = (a[0] ^ a[1] ^ a[2] ^ a[3]) * 0x9e3779b1 >> 16;
-	const struct filter *f = bpf_map_lookup_elem(&claim_filter, &zero);
+	const struct filter *f = bpf_map_lookup_elem(map, &zero);
 
 	return f && f->bits[bit >> 6] >> (bit & 63) & 1;
 }
+
+INLINE int may_be_claimed(const u32 *a) { return filter_has(&claim_filter, a); }
 
 INLINE int is_claimed(const struct settings *s, const struct packet *p, u32 network)
 {

@@ -6,6 +6,7 @@
 #include "claim.h"
 #include "counter.h"
 #include "flow.h"
+#include "fragment.h"
 #include "lane.h"
 #include "message.h"
 #include "police.h"
@@ -44,6 +45,8 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 		return pass(skb);
 	struct place at = { INGRESS, d->port, d->port, d->network, kind };
 
+	if (p.fragment)
+		return ingress_fragment(skb, s, &p, &at);
 	if (is_icmp(&p))
 		return message_or_pass(skb, s, &p, d, &at);
 	if (p.has_ports)
@@ -80,7 +83,7 @@ INLINE int egress(struct __sk_buff *skb)
 
 	if (was_here(skb))
 		return NEXT;
-	if (!is_readable(skb, &p) || !(p.has_ports || is_icmp(&p)))
+	if (!is_readable(skb, &p) || !(p.has_ports || p.fragment || is_icmp(&p)))
 		return pass(skb);
 	s = settings_get();
 	d = device_of(skb);
@@ -88,6 +91,8 @@ INLINE int egress(struct __sk_buff *skb)
 		return pass(skb);
 	struct place at = { EGRESS, d->port, HOST_PORT, d->network, KIND_HOST };
 
+	if (p.fragment)
+		return egress_fragment(skb, s, &p, &at);
 	if (is_icmp(&p))
 		return message_or_pass(skb, s, &p, d, &at);
 	flow = flow_find(s, &p, d->network);

@@ -37,7 +37,7 @@ INLINE int from_node(struct __sk_buff *skb)
 		return drop(skb, refusal(&p, parsed));
 	struct place at = { HOST, HOST_PORT, HOST_PORT, s->host_network, KIND_HOST };
 
-	if (is_icmp(&p)) {
+	if (is_icmp(&p) && !p.fragment) {
 		verdict = message(skb, s, &p, 0, &at);
 		return verdict == UNCLAIMED ? drop(skb, refusal(&p, parsed)) : verdict;
 	}
@@ -46,7 +46,7 @@ INLINE int from_node(struct __sk_buff *skb)
 	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
 		return drop(skb, refusal(&p, parsed));
 	cause = no_flow(&p);
-	if (flow) {
+	if (flow && !p.fragment) {
 		cause = lane(skb, s, &p, flow, &at, &verdict);
 		if (cause == SETTLED)
 			return verdict;
@@ -54,6 +54,8 @@ INLINE int from_node(struct __sk_buff *skb)
 	count(COUNT_CLAIMED, skb->len);
 	if (!may_send(&p, s->host_network, KIND_HOST, HOST_PORT))
 		return drop(skb, REASON_SPOOFED_SOURCE);
+	if (p.fragment)
+		return punt_fragment(skb, s, &p, &at, WHY_VIP);
 	if (!may_ask(skb, &p, flow, cause, &at))
 		return drop(skb, REASON_POLICED);
 	return punt(skb, s, HOST_PORT, flow ? WHY_FLOW : WHY_VIP, cause, client_queue(s, &p, flow), HOST);

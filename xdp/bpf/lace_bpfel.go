@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	LaceMapBackendFilter  = "backend_filter"
 	LaceMapBackendGens    = "backend_gens"
 	LaceMapClaimFilter    = "claim_filter"
 	LaceMapClaims         = "claims"
@@ -94,6 +95,7 @@ type LaceProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type LaceMapSpecs struct {
+	BackendFilter  *ebpf.MapSpec `ebpf:"backend_filter"`
 	BackendGens    *ebpf.MapSpec `ebpf:"backend_gens"`
 	ClaimFilter    *ebpf.MapSpec `ebpf:"claim_filter"`
 	Claims         *ebpf.MapSpec `ebpf:"claims"`
@@ -138,6 +140,7 @@ func (o *LaceObjects) Close() error {
 //
 // It can be passed to LoadLaceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type LaceMaps struct {
+	BackendFilter  *ebpf.Map `ebpf:"backend_filter"`
 	BackendGens    *ebpf.Map `ebpf:"backend_gens"`
 	ClaimFilter    *ebpf.Map `ebpf:"claim_filter"`
 	Claims         *ebpf.Map `ebpf:"claims"`
@@ -158,6 +161,7 @@ type LaceMaps struct {
 
 func (m *LaceMaps) Close() error {
 	return _LaceClose(
+		m.BackendFilter,
 		m.BackendGens,
 		m.ClaimFilter,
 		m.Claims,

@@ -12,6 +12,7 @@
 #define IP4_FRAGMENT bpf_htons(0x3fff) /* more fragments, or an offset */
 #define IP4_OFFSET bpf_htons(0x1fff)
 #define IP6_OFFSET bpf_htons(0xfff8)
+#define IP6_FRAGMENT bpf_htons(0xfff9) /* an offset, or more fragments; neither: a whole packet, RFC 6946 */
 
 enum parsed {
 	PARSED,
@@ -25,6 +26,7 @@ struct packet {
 	u8 protocol;        /* transport, behind IPv6 extension headers */
 	u8 v6;
 	u8 has_ports;
+	u8 fragment; /* part of a datagram */
 	u8 plain; /* whole, and the ports follow an IP header without options or extensions */
 };
 
@@ -80,9 +82,10 @@ INLINE enum parsed parse4(struct __sk_buff *skb, struct packet *p)
 	p->dst[2] = MAPPED;
 	p->dst[3] = ip->daddr;
 	p->protocol = ip->protocol;
+	p->fragment = (ip->frag_off & IP4_FRAGMENT) != 0;
 	if (ip->frag_off & IP4_OFFSET)
 		return PARSED;
-	if (ip->ihl == 5 && !(ip->frag_off & IP4_FRAGMENT))
+	if (ip->ihl == 5 && !p->fragment)
 		parse_ports_at(skb, ETH_HLEN + 20, p);
 	else
 		parse_ports(skb, ETH_HLEN + ip->ihl * 4, p);
@@ -115,6 +118,7 @@ INLINE int step6(struct __sk_buff *skb, u32 *offset, struct packet *p, u8 *later
 		return 0;
 	if (p->protocol == IPPROTO_FRAGMENT) {
 		*later = (h.fragment & IP6_OFFSET) != 0;
+		p->fragment = (h.fragment & IP6_FRAGMENT) != 0;
 		*offset += 8;
 	} else if (p->protocol == IPPROTO_AH) {
 		*offset += (h.len + 2) * 4;

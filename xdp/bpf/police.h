@@ -138,21 +138,24 @@ INLINE enum ask ask_of(struct __sk_buff *skb, const struct packet *p, const stru
 	return ASK_FLOW;
 }
 
-/* Whether the port from which the packet came may ask Go about it now. */
-INLINE int may_ask(struct __sk_buff *skb, const struct packet *p, const struct slot *flow, enum cause cause,
-		   const struct place *at)
+/* What is allowed, 0: everything. */
+INLINE const struct allowances *allowances_get(void)
 {
-	u32 zero = 0, id = at->from, n = skb->gso_segs ? skb->gso_segs : 1;
+	u32 zero = 0;
 	const struct allowances *all = bpf_map_lookup_elem(&police, &zero);
+
+	return all && READ_ONCE(all->any) ? all : 0;
+}
+
+INLINE int may_ask_for(struct __sk_buff *skb, const struct packet *p, enum ask ask, const struct place *at,
+		       const struct allowances *all)
+{
+	u32 id = at->from, n = skb->gso_segs ? skb->gso_segs : 1;
 	struct allowance a;
 	struct buckets *b;
-	enum ask ask;
 	u64 now;
 	int ok;
 
-	if (!all || !READ_ONCE(all->any))
-		return 1;
-	ask = ask_of(skb, p, flow, cause);
 	a.cost = READ_ONCE(all->of[ask].cost);
 	a.depth = READ_ONCE(all->of[ask].depth);
 	if (!a.cost)
@@ -169,6 +172,23 @@ INLINE int may_ask(struct __sk_buff *skb, const struct packet *p, const struct s
 	if (!ok)
 		__sync_fetch_and_add(&b->of[ask].policed, 1);
 	return ok;
+}
+
+/* Whether the port from which the packet came may ask Go about it now. */
+INLINE int may_ask(struct __sk_buff *skb, const struct packet *p, const struct slot *flow, enum cause cause,
+		   const struct place *at)
+{
+	const struct allowances *all = allowances_get();
+
+	return !all || may_ask_for(skb, p, ask_of(skb, p, flow, cause), at, all);
+}
+
+/* The same of a fragment, which mostly does not show whether its flow is a new one. */
+INLINE int fragment_may_ask(struct __sk_buff *skb, const struct packet *p, const struct place *at)
+{
+	const struct allowances *all = allowances_get();
+
+	return !all || may_ask_for(skb, p, ASK_FLOW, at, all);
 }
 
 #endif

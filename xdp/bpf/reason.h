@@ -16,7 +16,7 @@ enum reason {
 	REASON_NO_LOCAL_ENDPOINT = 9, /* drop: Traffic policy Local and no usable endpoint on this node */
 	REASON_SPOOFED_SOURCE = 10, /* drop: The source address does not belong to the port on which the packet came */
 	REASON_MALFORMED = 11, /* drop: Headers contradict each other or the length of the frame */
-	REASON_FRAGMENT = 12, /* drop: IP fragment of claimed traffic */
+	REASON_FRAGMENT = 12, /* drop: Fragment of a datagram whose first fragment was dropped or answered */
 	REASON_ICMP = 13, /* drop: ICMP message to a VIP that belongs to no flow */
 	REASON_UNSUPPORTED_PROTOCOL = 14, /* drop: Transport protocol that no frontend can have */
 	REASON_FLOW_TABLE_FULL = 15, /* drop: No room for a new flow in the flow table */
@@ -42,6 +42,11 @@ enum reason {
 	REASON_SOURCE_NOT_ALLOWED = 35, /* drop: The client is in none of the source ranges of the Service */
 	REASON_POLICED = 36, /* drop: The port, or on an uplink the source prefix, asks for more than its share while the trunk is congested */
 	REASON_FLOW_SHARE_FULL = 37, /* drop: The port has its share of the flow table, and opens no further flow until some of its own end */
+	REASON_FRAGMENT_TIMEOUT = 38, /* drop: Fragment whose first fragment did not come in time */
+	REASON_FRAGMENT_OVERLAP = 39, /* drop: Fragments of the datagram overlap or contradict each other */
+	REASON_FRAGMENT_TINY = 40, /* drop: First fragment too small for its transport header, and those that follow it */
+	REASON_FRAGMENT_TABLE_FULL = 41, /* drop: The port has more unfinished fragmented datagrams than it may, or one has too many fragments */
+	REASON_FRAGMENT_DUPLICATE = 42, /* drop: Fragment that has come before */
 };
 
 #endif

@@ -69,6 +69,9 @@ func (p *Port) Receive(batch []port.Frame) int {
 	return n
 }
 
+// Take implements port.Port: nothing is measured that needs it.
+func (p *Port) Take([]port.Frame) int { return 0 }
+
 // Transmit implements port.Port.
 func (p *Port) Transmit(batch []port.Frame) int {
 	p.batch = p.batch[:0]
