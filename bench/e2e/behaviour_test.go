@@ -35,6 +35,8 @@ var behaviours = []struct {
 	{"a connection keeps its backend, a datagram flow finds another one", backendGoes},
 	{"a late packet of a closed connection starts nothing", latePacket},
 	{"traffic that is not for a Service is left alone", directTraffic},
+	{"datagrams in fragments come over whole", longDatagramsComeOver},
+	{"fragments that are not for a Service come over too", longDirectDatagrams},
 	{"an edited file takes effect within a second", editTakesEffect},
 	{"a broken file changes nothing and is reported", brokenFile},
 	{"a deleted Service ends", deletedService},

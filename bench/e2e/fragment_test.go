@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/bench/lab/traffic"
+)
+
+// Datagrams longer than every MTU of the lab, one of a few fragments and one near the
+// longest there is.
+var longDatagrams = []int{8000, 60000}
+
+// Long datagrams are echoed whole to every origin by every kind of backend: pods on either
+// node, behind the source rewrite or not, and a node's own stack.
+func longDatagramsComeOver(t *testing.T, c *cluster) {
+	for _, from := range origins {
+		for _, service := range []string{"web", "node1", "node2"} {
+			for _, family := range []int{4, 6} {
+				for _, bytes := range longDatagrams {
+					r := traffic.Request{Network: "udp", To: vip(service, family), Bytes: bytes, Timeout: 10 * time.Second}
+					c.wantEchoes(t, from, r, fmt.Sprintf("%s over IPv%d", service, family))
+				}
+			}
+		}
+	}
+}
+
+func (c *cluster) wantEchoes(t *testing.T, from string, r traffic.Request, what string) {
+	t.Helper()
+	tally, err := c.host(t, from).Burst(t.Context(), traffic.Burst{Request: r, Count: 4, Parallel: 1})
+	c.must(t, err)
+	if tally.Failed() > 0 {
+		t.Errorf("%s to %s: %d of %d datagrams of %d bytes were not echoed: %s", from, what, tally.Failed(), tally.Attempts, r.Bytes, tally.First)
+	}
+}
+
+// Fragments between a backend and somebody who does not ask by its VIP are not Lace's.
+func longDirectDatagrams(t *testing.T, c *cluster) {
+	for _, from := range []string{"shopper", "visitor", "n1", lab.OutsideName} {
+		for _, family := range []int{4, 6} {
+			for _, to := range []string{"web-1", "web-3", "n2"} {
+				r := traffic.Request{Network: "udp", To: netip.AddrPortFrom(c.host(t, to).Addr(family), lab.WebTarget), Bytes: 8000, Timeout: 10 * time.Second}
+				c.wantEchoes(t, from, r, fmt.Sprintf("%s itself over IPv%d", to, family))
+			}
+		}
+	}
+}
