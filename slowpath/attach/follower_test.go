@@ -207,6 +207,45 @@ func TestARouteThatIsPreferredToOursIsAProblem(t *testing.T) {
 	})
 }
 
+// TestTheNodeCutsToWhatFits: the trunk takes more than ports do, and the node's own datagrams
+// are to be cut to what fits every one of them.
+func TestTheNodeCutsToWhatFits(t *testing.T) {
+	w := newWorld(t)
+	w.trunk(3498)
+	run(t, w.Fake)
+	want := func(mtu4, mtu6 int) {
+		t.Helper()
+		deadline := time.Now().Add(patience)
+		for {
+			routes, err := w.Routes()
+			w.must(err)
+			got := map[bool]int{}
+			for _, r := range routes {
+				if r.Protocol == netdev.ProtocolLace {
+					got[r.Destination.Addr().Is6()] = r.MTU
+				}
+			}
+			if got[false] == mtu4 && got[true] == mtu6 {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the routes have MTU %d and %d, want %d and %d", got[false], got[true], mtu4, mtu6)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	want(1500, 1500)
+	links, err := w.Links()
+	w.must(err)
+	for _, l := range links {
+		if l.Name == "eth0" {
+			l.MTU = 1000
+			w.must(w.SetLink(l))
+		}
+	}
+	want(1000, 1280)
+}
+
 func TestFollowerOutlivesFailures(t *testing.T) {
 	cases := []string{"Watch", "Links", "Routes", "Stations"}
 	for _, method := range cases {

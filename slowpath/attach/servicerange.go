@@ -28,11 +28,15 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 	for _, p := range destinations {
 		r := rangeRoute(p, trunk.Index, a)
 		wanted[p] = r
-		if first, there := standing(present[p], r); there {
-			if first.Device != r.Device {
-				problems = append(problems, f.shadowed(p, first))
-			}
+		first, there := standing(present[p], r)
+		if there {
 			f.placed[p] = r.Device
+		}
+		switch {
+		case there && first.Device != r.Device:
+			problems = append(problems, f.shadowed(p, first))
+			continue
+		case there && first.MTU == r.MTU:
 			continue
 		}
 		if err := f.stack.ReplaceRoute(r); err != nil {
@@ -91,13 +95,29 @@ func trunkOf(links []netdev.Link) netdev.Link {
 func rangeRoute(p netip.Prefix, trunk int, a model.Attachments) netdev.Route {
 	r := netdev.Route{
 		Destination: p, Device: trunk, Type: netdev.Unicast,
-		Scope: netdev.ScopeLink, Protocol: netdev.ProtocolLace, Source: a.Node4,
+		Scope: netdev.ScopeLink, Protocol: netdev.ProtocolLace, Source: a.Node4, MTU: least(a.Ports, minMTU),
 	}
 	if p.Addr().Is6() {
 		// The lowest metric, where the kernel's own default would be 1024.
 		r.Scope, r.Source, r.Metric = netdev.ScopeUniverse, a.Node6, 1
+		r.MTU = least(a.Ports, minMTU6)
 	}
 	return r
+}
+
+// minMTU6 is what every IPv6 link takes (RFC 8200, section 5).
+const minMTU6 = 1280
+
+// least is the smallest MTU behind the trunk, which takes more itself: so the node cuts its
+// own datagrams to what fits every backend, where it would have to learn that from an error
+// that costs the first one. 0: nothing is known.
+func least(ports []model.Port, floor int) (mtu int) {
+	for _, p := range ports {
+		if p.Kind != model.PortHost && p.MTU > 0 && (mtu == 0 || p.MTU < mtu) {
+			mtu = max(p.MTU, floor)
+		}
+	}
+	return mtu
 }
 
 // standing looks for the wanted route and the one that the kernel prefers for its
