@@ -36,7 +36,7 @@ func TestTheReadmeSaysWhatWasRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(have)); diff != "" {
-		t.Errorf("run make bench-table (-recorded +README):\n%s", diff)
+		t.Errorf("run make bench-table (- as recorded, + in the README):\n%s", diff)
 	}
 }
 
