@@ -134,8 +134,8 @@ func (c *cluster) counted(t *testing.T, counter string) int {
 	return n
 }
 
-// expect makes an attempt and compares what became of it.
-func (c *cluster) expect(t *testing.T, from string, r traffic.Request, want traffic.Outcome) {
+// meets makes an attempt and compares what became of it.
+func (c *cluster) meets(t *testing.T, from string, r traffic.Request, want traffic.Outcome) {
 	t.Helper()
 	if want == traffic.Timeout {
 		r.Timeout = 300 * time.Millisecond
@@ -162,11 +162,11 @@ chain forward { type filter hook forward priority 0; policy accept;
 		for _, from := range []string{"shopper", lab.OutsideName} {
 			for _, w := range ways {
 				before := c.counted(t, "dropped")
-				c.expect(t, from, w.to("solo"), traffic.Timeout)
+				c.meets(t, from, w.to("solo"), traffic.Timeout)
 				if c.counted(t, "dropped") == before {
 					t.Errorf("%s over %s: the rule has seen nothing", from, w)
 				}
-				c.expect(t, from, w.to("twin"), traffic.OK)
+				c.meets(t, from, w.to("twin"), traffic.OK)
 			}
 		}
 		p, err := held.Progress(t.Context())
@@ -178,7 +178,7 @@ chain forward { type filter hook forward priority 0; policy accept;
 	})
 	goOn(t, []*lab.Stream{held})
 	c.finish(t, []*lab.Stream{held})
-	c.expect(t, "shopper", way{"tcp", 6}.to("solo"), traffic.OK)
+	c.meets(t, "shopper", way{"tcp", 6}.to("solo"), traffic.OK)
 }
 
 // firewallRejects: the client learns at once that it is refused, in the VIP's name.
@@ -192,7 +192,7 @@ func firewallRejects(t *testing.T, c *cluster) {
 }`, web1.Addr4, lab.WebTarget, web1.Addr6))
 	for _, from := range []string{"shopper", lab.OutsideName} {
 		for _, w := range ways {
-			c.expect(t, from, w.to("solo"), traffic.Refused)
+			c.meets(t, from, w.to("solo"), traffic.Refused)
 		}
 	}
 }
@@ -212,15 +212,15 @@ chain forward { type filter hook forward priority 0; policy accept;
  ip6 daddr %[4]s counter name refused drop
 }`, shopper.Addr4, web1.Addr4, shopper.Addr6, web1.Addr6))
 	for _, w := range ways {
-		c.expect(t, "shopper", w.to("solo"), traffic.OK)
+		c.meets(t, "shopper", w.to("solo"), traffic.OK)
 		r := w.to("solo")
 		if w.network == "tcp" {
 			r.Bytes, r.Timeout = 4<<20, silence
-			c.expect(t, "shopper", r, traffic.OK)
+			c.meets(t, "shopper", r, traffic.OK)
 		}
 		for _, from := range []string{"web-2", "visitor", lab.OutsideName} {
 			before := c.counted(t, "refused")
-			c.expect(t, from, w.to("solo"), traffic.Timeout)
+			c.meets(t, from, w.to("solo"), traffic.Timeout)
 			if c.counted(t, "refused") == before {
 				t.Errorf("%s over %s: the policy has seen nothing", from, w)
 			}
