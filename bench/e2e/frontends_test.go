@@ -52,7 +52,7 @@ func (c *cluster) through(w way, service string, d door) traffic.Request {
 	default:
 		text, port = c.Node(string(d)).Addr(w.family).String(), 30080+n
 	}
-	return traffic.Request{Network: w.network, To: netip.AddrPortFrom(netip.MustParseAddr(text), uint16(port)), Bytes: 1000}
+	return traffic.Request{Network: w.network, To: netip.AddrPortFrom(netip.MustParseAddr(text), uint16(port)), Bytes: 1000, Timeout: settleTime}
 }
 
 // TestFrontends: what clients of every place get at every kind of address, with the lane and

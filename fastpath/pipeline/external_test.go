@@ -303,3 +303,28 @@ func TestKeepSet(t *testing.T) {
 		},
 	})
 }
+
+// TestEveryBackendIsAsLikely: χ² over 20,000 choices, for clients inside and outside. The
+// generator is seeded, so that the outcome is the same each time.
+func TestEveryBackendIsAsLikely(t *testing.T) {
+	const choices, degrees = 20_000, 3
+	w := newWorld(t, 4, packet.ProtocolTCP)
+	four := backends("web:8080", "other:8080", "remote:8080", "remote2:8080")
+	nodePort(four, four)(w)
+	f := w.snapshot.FrontendByID(w.services["node"].frontend.ID)
+	for name, set := range map[string]table.Set{"inside": f.Inside, "outside": f.Outside} {
+		ids, counts := w.snapshot.Set(set), map[uint32]int{}
+		for range choices {
+			id, _ := w.pipeline.pick(f, ids)
+			counts[id]++
+		}
+		chi, want := 0.0, float64(choices)/float64(degrees+1)
+		for _, id := range ids {
+			d := float64(counts[id]) - want
+			chi += d * d / want
+		}
+		if limit := 16.27; chi > limit || len(counts) != degrees+1 { // exceeded once in a thousand
+			t.Errorf("%s: χ² %.2f of %v, want below %.2f", name, chi, counts, limit)
+		}
+	}
+}
