@@ -20,6 +20,7 @@ const (
 	Service       Kind = "Service"       // *corev1.Service
 	EndpointSlice Kind = "EndpointSlice" // *discoveryv1.EndpointSlice
 	Node          Kind = "Node"          // *corev1.Node; its Name has no namespace
+	ServiceCIDR   Kind = "ServiceCIDR"   // *networkingv1.ServiceCIDR; its Name has no namespace
 )
 
 // Change is one object as it is now.

@@ -1,0 +1,386 @@
+package kube
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/control/resolve"
+	"lace-cni.io/lace/slowpath/source"
+)
+
+var (
+	schedules = flag.Int("schedules", 300, "how many random schedules of faults are run")
+	firstSeed = flag.Uint64("seed", 1, "seed of the first of them")
+)
+
+// client-go sleeps after errors by a clock that has begun outside of any bubble.
+func init() { utilruntime.ErrorHandlers = nil }
+
+// cluster is a store with two API servers, and a source that reads them.
+type cluster struct {
+	t       *testing.T
+	rand    *rand.Rand
+	store   *store
+	fabric  *fabric
+	servers []*api
+	hosts   []*host
+	sink    *mirror
+	cancel  func()
+	end     []func()
+}
+
+// boot starts everything in a bubble of its own time.
+func boot(t *testing.T, seed uint64, fill func(*cluster)) *cluster {
+	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), store: newStore(), fabric: newFabric("a:6443", "b:6443")}
+	var urls []*url.URL
+	for i, name := range []string{"a:6443", "b:6443"} {
+		a := &api{store: c.store, rand: rand.New(rand.NewPCG(seed, uint64(i)+1))}
+		h := c.fabric.hosts[name]
+		c.servers, c.hosts = append(c.servers, a), append(c.hosts, h)
+		urls = append(urls, &url.URL{Scheme: "http", Host: name})
+		c.serve(a, h)
+	}
+	if fill != nil {
+		fill(c)
+	}
+	c.sink = newMirror(t, c.store)
+	k := c.source(urls)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = k.Run(ctx, c.sink) }()
+	c.end = append([]func(){func() { cancel(); <-done }}, c.end...)
+	return c
+}
+
+func (c *cluster) serve(a *api, h *host) {
+	var both http.Protocols
+	both.SetUnencryptedHTTP2(true)
+	s := &http.Server{Handler: a, Protocols: &both}
+	l := &listener{h, make(chan struct{})}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Serve(l) }()
+	c.end = append(c.end, func() { h.set(refusing); s.Close(); <-done })
+}
+
+func (c *cluster) source(urls []*url.URL) *Kube {
+	client := &client{transport: newTransport(c.fabric.dial)}
+	client.transport.Protocols = new(http.Protocols)
+	client.transport.Protocols.SetUnencryptedHTTP2(true)
+	if err := client.open(&rest.Config{Host: urls[0].String()}, urls); err != nil {
+		c.t.Fatal(err)
+	}
+	return assemble(Config{Node: "n1", Log: slog.New(slog.DiscardHandler)}, client, urls)
+}
+
+func (c *cluster) stop() {
+	for _, f := range c.end {
+		f()
+	}
+	synctest.Wait()
+}
+
+// mirror is a sink that holds what it was told, and to what the API says about it.
+type mirror struct {
+	t     *testing.T
+	store *store
+
+	mu       sync.Mutex
+	objects  map[string]metav1.Object
+	versions map[string]int // highest that was delivered
+	problems []model.Problem
+	synced   bool
+	applied  int
+}
+
+func newMirror(t *testing.T, s *store) *mirror {
+	return &mirror{t: t, store: s, objects: make(map[string]metav1.Object), versions: make(map[string]int)}
+}
+
+var resourceOf = map[source.Kind]string{
+	source.Service: "services", source.EndpointSlice: "endpointslices", source.Node: "nodes", source.ServiceCIDR: "servicecidrs",
+}
+
+// Apply implements source.Sink. Nothing may go back in time.
+func (m *mirror) Apply(changes []source.Change, problems []model.Problem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.problems = problems
+	m.applied++
+	for _, c := range changes {
+		key := resourceOf[c.Kind] + "/" + c.Name.String()
+		if c.Object == nil {
+			m.gone(key)
+			delete(m.objects, key)
+			continue
+		}
+		o := c.Object.(metav1.Object)
+		if v := versionOf(o); v < m.versions[key] {
+			m.t.Errorf("%s: version %d was delivered after version %d", key, v, m.versions[key])
+		} else {
+			m.versions[key] = v
+		}
+		m.objects[key] = o
+	}
+}
+
+// gone checks that an object that is taken away was really taken away at some time after
+// the version that was delivered.
+func (m *mirror) gone(key string) {
+	before := m.objects[key]
+	if before == nil {
+		m.t.Errorf("%s: a deletion of what was not there", key)
+		return
+	}
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
+	now := m.store.objects[key]
+	if now != nil && versionOf(now) == versionOf(before) {
+		m.t.Errorf("%s: taken away, although it is as it was delivered", key)
+	}
+}
+
+// Synced implements source.Sink.
+func (m *mirror) Synced() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.synced {
+		m.t.Error("synced twice")
+	}
+	m.synced = true
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
+	for key, o := range m.store.objects {
+		if versionOf(o) <= 100+initial && wanted(key, o) != nil && m.objects[key] == nil {
+			m.t.Errorf("synced without %s, which was there from the beginning", key)
+		}
+	}
+}
+
+// wanted is what the source is to deliver of an object of the API.
+func wanted(key string, o metav1.Object) metav1.Object {
+	trimmed, err := trim(o)
+	if err != nil {
+		panic(err)
+	}
+	_, other := o.GetLabels()[resolve.LabelProxyName]
+	_, quiet := o.GetLabels()[corev1.IsHeadlessService]
+	switch v := trimmed.(type) {
+	case *corev1.Service:
+		if other || quiet || v.Spec.ClusterIP == "None" {
+			return nil
+		}
+	case *corev1.Node:
+		if v.Name != "n1" {
+			return nil
+		}
+	case *discoveryv1.EndpointSlice:
+		if other || quiet {
+			return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: v.Name, Namespace: v.Namespace, Labels: v.Labels, ResourceVersion: v.ResourceVersion}}
+		}
+	}
+	return trimmed.(metav1.Object)
+}
+
+// diff is what the mirror has and should not, and the other way round.
+func (m *mirror) diff() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.store.mu.Lock()
+	defer m.store.mu.Unlock()
+	want := make(map[string]metav1.Object)
+	for key, o := range m.store.objects {
+		if w := wanted(key, o); w != nil {
+			want[key] = w
+		}
+	}
+	got := make(map[string]metav1.Object)
+	for key, o := range m.objects {
+		c := o.(runtime.Object).DeepCopyObject()
+		c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		got[key] = c.(metav1.Object)
+	}
+	return cmp.Diff(want, got)
+}
+
+func (m *mirror) isSynced() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.synced
+}
+
+func (m *mirror) reasons() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for _, p := range m.problems {
+		out = append(out, p.Reason)
+	}
+	return strings.Join(out, ",")
+}
+
+const initial = 12 // writes before the source starts
+
+// mutate changes one object at random: creation, change, label on and off, deletion,
+// re-creation.
+func (c *cluster) mutate() {
+	i := c.rand.IntN(6)
+	labels := map[string]string{"app": "x", "kubernetes.io/service-name": fmt.Sprintf("s%d", i)}
+	switch c.rand.IntN(6) {
+	case 0:
+		labels[resolve.LabelProxyName] = "other"
+	case 1:
+		labels[corev1.IsHeadlessService] = ""
+	}
+	var o metav1.Object
+	resource := ""
+	switch k := c.rand.IntN(10); {
+	case k < 4:
+		s := &corev1.Service{}
+		s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", 1+c.rand.IntN(200))
+		if c.rand.IntN(6) == 0 {
+			s.Spec.ClusterIP = "None"
+		}
+		resource, o = "services", s
+	case k < 8:
+		s := &discoveryv1.EndpointSlice{AddressType: "IPv4"}
+		for range c.rand.IntN(4) {
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.244.1.%d", 1+c.rand.IntN(200))}})
+		}
+		resource, o = "endpointslices", s
+	case k == 8:
+		n := &corev1.Node{}
+		n.Spec.Unschedulable = c.rand.IntN(2) == 0
+		resource, o = "nodes", n
+		labels = map[string]string{corev1.LabelTopologyZone: fmt.Sprint("z", c.rand.IntN(3))}
+	default:
+		r := &networkingv1.ServiceCIDR{}
+		r.Spec.CIDRs = []string{fmt.Sprintf("10.%d.0.0/16", 90+i)}
+		resource, o = "servicecidrs", r
+	}
+	o.SetName(fmt.Sprintf("s%d", i))
+	if resource == "nodes" {
+		o.SetName(fmt.Sprintf("n%d", 1+i%3))
+	} else if resource != "servicecidrs" {
+		o.SetNamespace("demo")
+	}
+	o.SetLabels(labels)
+	o.SetAnnotations(map[string]string{"note": "not read"})
+	key := keyOf(resource, o)
+	if c.rand.IntN(4) == 0 {
+		o = nil
+	}
+	c.store.write(key, o)
+}
+
+// step does something to the cluster, the servers or the network, and lets time pass.
+func (c *cluster) step() {
+	i := c.rand.IntN(2)
+	switch c.rand.IntN(12) {
+	case 0:
+		c.hosts[i].cut()
+	case 1:
+		c.hosts[i].set(refusing)
+	case 2:
+		c.hosts[i].set(holding)
+	case 3:
+		c.hosts[i].set(open)
+	case 4:
+		c.store.compact()
+	case 5, 6:
+		c.servers[i].set(mood{
+			failing: c.rand.IntN(5) == 0, plain: c.rand.IntN(3) == 0, replaying: c.rand.IntN(2) == 0,
+			lag: c.rand.IntN(2) * c.rand.IntN(4), ending: c.rand.IntN(3) == 0,
+		})
+	case 7: // a long outage, with changes in it
+		c.hosts[0].set(way(1 + c.rand.IntN(2)))
+		c.hosts[1].set(way(1 + c.rand.IntN(2)))
+		for most := 30; ; most = 3600 { // up to half a minute, rarely up to an hour
+			time.Sleep(time.Duration(c.rand.IntN(most)) * time.Second)
+			if c.rand.IntN(40) > 0 {
+				break
+			}
+		}
+	default:
+		for range 1 + c.rand.IntN(4) {
+			c.mutate()
+		}
+	}
+	time.Sleep(time.Duration(c.rand.IntN(4000)) * time.Millisecond * time.Duration(c.rand.IntN(3)))
+}
+
+// heal makes one server good again, and the other one anything.
+func (c *cluster) heal() {
+	i := c.rand.IntN(2)
+	c.hosts[i].set(open)
+	c.servers[i].set(mood{plain: c.rand.IntN(2) == 0})
+	if c.rand.IntN(2) == 0 {
+		c.hosts[1-i].set(open)
+		c.servers[1-i].set(mood{})
+	} else {
+		c.hosts[1-i].set(way(1 + c.rand.IntN(2)))
+	}
+}
+
+// TestAnyScheduleEndsEqualToTheAPI: whatever happens to connections, servers and objects,
+// nothing goes back in time or is taken away without having gone, and within 5 s after
+// a server is good again everything is as the API has it. Time is that of a bubble: an
+// hour of outage costs nothing.
+func TestAnyScheduleEndsEqualToTheAPI(t *testing.T) {
+	for i := range uint64(*schedules) {
+		seed := *firstSeed + i
+		synctest.Test(t, func(t *testing.T) {
+			c := boot(t, seed, func(c *cluster) {
+				for range initial {
+					c.mutate()
+				}
+			})
+			defer c.stop()
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d; repeat with -run TestAnySchedule -seed %d -schedules 1", seed, seed)
+				}
+			}()
+			for range 4 + c.rand.IntN(12) {
+				c.step()
+			}
+			c.heal()
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if !c.sink.isSynced() {
+				t.Errorf("not synced 5 s after a server was good")
+			}
+			if d := c.sink.diff(); d != "" {
+				t.Errorf("5 s after a server was good (-API +delivered):\n%s", d)
+			}
+			for _, a := range c.servers {
+				if a.wrote > 0 {
+					t.Errorf("%d requests that are not reads", a.wrote)
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
