@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
-	"lace-cni.io/lace/slowpath/source/dir"
 )
 
 // options are the flags as given.
@@ -24,6 +24,8 @@ type options struct {
 	bpffs       string
 	nodeName    string
 	sourceDir   string
+	apiservers  words
+	kubeconfig  string
 	ranges      ranges
 	nodePorts   nodePorts
 	lane        string
@@ -43,7 +45,9 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.bpffs, "bpffs", agent.DefaultBPFFS, "`directory` of the BPF file system that lace-fastpath pins in")
 	f.StringVar(&o.nodeName, "node-name", "", "`name` of this node's Node object (default: the host name in lower case)")
 	f.StringVar(&o.sourceDir, "source-dir", "", "`folder` of YAML that holds Services, EndpointSlices and Nodes")
-	f.Var(&o.ranges, "service-cidrs", "service ranges, `prefixes` separated by commas; the node's own packets to them go to Lace")
+	f.Var(&o.apiservers, "apiserver", "`addresses` of API servers, separated by commas or given several times, tried in turn; they must not depend on Lace")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with credentials for the API server, and its address unless --apiserver is given (default: the service account of this pod)")
+	f.Var(&o.ranges, "service-cidrs", "service ranges, `prefixes` separated by commas; the node's own packets to them go to Lace (default: as ServiceCIDR objects declare them)")
 	f.Var(&o.nodePorts, "nodeport-addresses", "where node ports are answered: `addresses` of this node as prefixes separated by commas, all, or primary (the node's internal addresses)")
 	f.StringVar(&o.lane, "lane", "on", "`on` or off: whether the kernel carries established connections, or every packet of theirs goes through Go")
 	f.StringVar(&o.delivery, "delivery", "stack", "`stack` or direct: whether the node's own stack routes packets of Services, with its firewall and other rules, or they go straight to the pod or next hop")
@@ -83,8 +87,10 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("--delivery %q: say stack or direct", o.delivery)
 	case o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto":
 		return fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
-	case o.sourceDir == "" && !o.cleanup && !o.version:
-		return fmt.Errorf("--source-dir is missing: name the folder of YAML that declares Services")
+	case o.sourceDir != "" && o.fromAPI():
+		return fmt.Errorf("--source-dir and --apiserver or --kubeconfig exclude each other: say where Services are declared, in a folder or in a cluster")
+	case o.sourceDir == "" && !o.fromAPI() && !o.cleanup && !o.version:
+		return noSource()
 	}
 	if o.nodeName != "" {
 		return nil
@@ -97,16 +103,24 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// config is what the flags ask for.
+// fromAPI says whether Services are declared in a cluster.
+func (o *options) fromAPI() bool { return len(o.apiservers) > 0 || o.kubeconfig != "" }
+
+// noSource says what to give, and in a pod why its environment is not enough.
+func noSource() error {
+	const say = "say where Services are declared: in a cluster (--apiserver), or in a folder of YAML (--source-dir)"
+	if host := os.Getenv("KUBERNETES_SERVICE_HOST"); host != "" {
+		return fmt.Errorf("%s; KUBERNETES_SERVICE_HOST, which is %s here, is not used: it is the ClusterIP that Lace itself has to serve, so that a restarted node would wait for itself. Give the API servers' own addresses", say, host)
+	}
+	return errors.New(say)
+}
+
+// config is what the flags ask for, but for the source.
 func (o *options) config(errs io.Writer) agent.Config {
-	log := slog.New(o.handler(errs))
-	source := dir.New(o.sourceDir)
-	source.Log = log
 	return agent.Config{
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
-		Source: source, SourceName: "dir:" + o.sourceDir,
 		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
-		Settings: o.settings(), Delivery: o.deliveryKind(), Version: version, Log: log,
+		Settings: o.settings(), Delivery: o.deliveryKind(), Version: version, Log: slog.New(o.handler(errs)),
 	}
 }
 
@@ -176,4 +190,20 @@ type nodePorts struct{ resolve.NodePorts }
 func (n *nodePorts) Set(s string) (err error) {
 	n.NodePorts, err = resolve.ParseNodePorts(s)
 	return err
+}
+
+// words is a list in one flag, which may also be given several times.
+type words []string
+
+// String implements flag.Value.
+func (w *words) String() string { return strings.Join(*w, ",") }
+
+// Set implements flag.Value. A later flag adds to an earlier one.
+func (w *words) Set(s string) error {
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*w = append(*w, part)
+		}
+	}
+	return nil
 }

@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		removed, failed := agent.Cleanup(o.config(errs))
 		err = tell(out, removed, failed)
 	} else {
-		err = agent.Run(ctx, o.config(errs))
+		err = o.serve(ctx, o.config(errs))
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "lace-agent: %v\n", err)

@@ -26,10 +26,13 @@ func (o *Objects) Here(name string) (model.Node, []model.Problem) {
 
 // Resolve resolves the Service of that name with its slices. It returns nil for a
 // Service that is not proxied or not there; slices of a Service that is not there are
-// a Problem each.
+// a Problem each, unless the Objects are Partial.
 func (o *Objects) Resolve(name model.Name, node model.Node) (*model.Service, []model.Problem) {
 	if svc := o.Services[name]; svc != nil {
 		return Service(svc, o.SlicesOf(name), node)
+	}
+	if o.Partial {
+		return nil, nil
 	}
 	var out []model.Problem
 	for _, n := range o.byService[name] {

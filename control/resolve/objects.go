@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"lace-cni.io/lace/control/model"
 )
@@ -17,15 +18,24 @@ type Objects struct {
 	Slices   map[model.Name]*discoveryv1.EndpointSlice
 	Nodes    map[string]*corev1.Node
 
+	ServiceCIDRs map[string]*networkingv1.ServiceCIDR
+
+	// Partial says that Services which are not proxied may have been left out, so that a
+	// slice whose Service is not here is no mistake.
+	Partial bool
+
 	byService map[model.Name][]model.Name // sorted names of slices
 }
 
 // NewObjects returns an empty state.
 func NewObjects() *Objects {
 	return &Objects{
-		Services:  map[model.Name]*corev1.Service{},
-		Slices:    map[model.Name]*discoveryv1.EndpointSlice{},
-		Nodes:     map[string]*corev1.Node{},
+		Services: map[model.Name]*corev1.Service{},
+		Slices:   map[model.Name]*discoveryv1.EndpointSlice{},
+		Nodes:    map[string]*corev1.Node{},
+
+		ServiceCIDRs: map[string]*networkingv1.ServiceCIDR{},
+
 		byService: map[model.Name][]model.Name{},
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,6 +45,22 @@ func run(ctx context.Context, c Config) error {
 	return serve(ctx, &c)
 }
 
+// tell passes on Problems until ctx ends.
+func tell(ctx context.Context, p *publish.Publisher, to Tell) error {
+	if to == nil {
+		return nil
+	}
+	for {
+		changed := p.Changed()
+		to(p.Problems())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
 // part is something that runs until its context ends.
 type part func(context.Context) error
 
@@ -51,9 +68,11 @@ type part func(context.Context) error
 func serve(ctx context.Context, c *Config) error {
 	var seen *observer
 	var m *metrics.Metrics
+	var follower *attach.Follower
 	mended := newRepairs()
 	publisher, err := publish.New(publish.Config{
 		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, At: c.NodePorts, Log: c.Log,
+		Partial: c.SourcePart, Ranges: c.ServiceCIDRs, Ranged: func(all []netip.Prefix) { follower.SetRanges(all) },
 		Latency:  func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
 		Took:     func(d time.Duration) { m.PublishTook(d) },
 		Repaired: mended.note(repairSnapshot), Taken: c.taken,
@@ -69,7 +88,7 @@ func serve(ctx context.Context, c *Config) error {
 	if err != nil {
 		return err
 	}
-	follower := attach.New(attach.Config{
+	follower = attach.New(attach.Config{
 		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Delivery: c.Delivery, Log: c.Log,
 		Repaired: mended.note(repairRoute),
 	})
@@ -80,6 +99,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
 		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
 		seen.run,
+		func(ctx context.Context) error { return tell(ctx, publisher, c.Tell) },
 	) {
 		group.Go(func() error { return run(ctx) })
 	}

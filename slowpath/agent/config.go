@@ -29,7 +29,9 @@ type Config struct {
 	NodeName     string            // name of this node, as in its Node object
 	Source       source.Source     // where objects come from
 	SourceName   string            // what to call it, such as dir:/etc/lace
-	ServiceCIDRs []netip.Prefix    // service ranges, routed to lace0
+	SourcePart   bool              // the source may leave out Services that are not proxied
+	ServiceCIDRs []netip.Prefix    // service ranges, routed to lace0; empty: as ServiceCIDRs declare them
+	Tell         Tell              // is told of Problems, to tell others; nil: nobody is
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
 	MetricsAddr  string            // of /metrics and /proxyMode; empty: not served
@@ -39,6 +41,10 @@ type Config struct {
 	Stack        netdev.Stack   // the node's network; nil: that of the calling thread's namespace
 	Log          *slog.Logger   // nil: slog.Default
 }
+
+// Tell hears of all Problems that there are whenever they have changed. It must not keep
+// its caller waiting.
+type Tell func([]model.Problem)
 
 // complete sets defaults and refuses what cannot work.
 func (c *Config) complete() error {

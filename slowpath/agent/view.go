@@ -17,7 +17,12 @@ import (
 var _ adminserver.Node = (*observer)(nil)
 
 // Ranges implements adminserver.Node.
-func (o *observer) Ranges() []netip.Prefix { return o.config.ServiceCIDRs }
+func (o *observer) Ranges() []netip.Prefix {
+	if s := o.publisher.State(); s != nil {
+		return s.Ranges
+	}
+	return o.config.ServiceCIDRs
+}
 
 // Tables implements adminserver.Node.
 func (o *observer) Tables() (*table.Snapshot, error) { return table.Open(o.config.path("snapshot")) }

@@ -18,6 +18,11 @@ func (f *Follower) SetExternal(addresses []netip.Addr) {
 	if same {
 		return
 	}
+	f.rouse()
+}
+
+// rouse makes the follower look again.
+func (f *Follower) rouse() {
 	select {
 	case f.wake <- struct{}{}:
 	default: // it is awake already
@@ -27,18 +32,18 @@ func (f *Follower) SetExternal(addresses []netip.Addr) {
 // destinations is everything that is to be routed to the trunk, and whether the external
 // addresses are known. An address of the node itself never leaves it, and one in a range is
 // routed with it.
-func (f *Follower) destinations(v netdev.View) (out []netip.Prefix, told bool) {
+func (f *Follower) destinations(v netdev.View, ranges []netip.Prefix) (out []netip.Prefix, told bool) {
 	f.mu.Lock()
 	external, told := f.external, f.told
 	f.mu.Unlock()
-	out = slices.Clone(f.ranges)
+	out = slices.Clone(ranges)
 	own := make(map[netip.Addr]bool, len(v.Addresses))
 	for _, a := range v.Addresses {
 		own[a.Prefix.Addr()] = true
 	}
 	for _, a := range external {
 		inside := func(p netip.Prefix) bool { return p.Contains(a) }
-		if !own[a] && !slices.ContainsFunc(f.ranges, inside) {
+		if !own[a] && !slices.ContainsFunc(ranges, inside) {
 			out = append(out, netip.PrefixFrom(a, a.BitLen()))
 		}
 	}

@@ -30,7 +30,7 @@ const (
 type Config struct {
 	Node   string // name of this node, for Problems
 	Stack  netdev.Stack
-	Ranges []netip.Prefix // service ranges that are routed to the trunk
+	Ranges []netip.Prefix // service ranges that are routed to the trunk; nil: see SetRanges
 	Known  []table.Port   // ports of the last snapshot, whose ids go on
 	// Delivery of every port but the host's: who owns the pods' devices decides which.
 	Delivery model.Delivery
@@ -49,7 +49,7 @@ type Sink func(model.Attachments, []model.Problem)
 type Follower struct {
 	node   string
 	stack  netdev.Stack
-	ranges []netip.Prefix
+	ranges *serviceRanges
 	ids    *ids
 	log    *slog.Logger
 
@@ -74,21 +74,13 @@ func New(c Config) *Follower {
 		log = slog.New(slog.DiscardHandler)
 	}
 	f := &Follower{
-		node: c.Node, stack: c.Stack, ranges: masked(c.Ranges), ids: newIDs(c.Known), wake: make(chan struct{}, 1), log: log,
+		node: c.Node, stack: c.Stack, ranges: newRanges(c.Ranges), ids: newIDs(c.Known), wake: make(chan struct{}, 1), log: log,
 		delivery: c.Delivery, repaired: c.Repaired, placed: map[netip.Prefix]int{},
 	}
 	if f.repaired == nil {
 		f.repaired = func() {}
 	}
 	return f
-}
-
-func masked(in []netip.Prefix) []netip.Prefix {
-	out := make([]netip.Prefix, len(in))
-	for i, p := range in {
-		out[i] = p.Masked()
-	}
-	return out
 }
 
 // Run reports the attachments now and after every change, until ctx ends; then it
@@ -159,9 +151,12 @@ func (f *Follower) pass(sink Sink) error {
 	if err != nil {
 		return err
 	}
-	found, problems := derive(view, f.ids, f.ranges)
+	ranges, known := f.ranges.read(view)
+	found, problems := derive(view, f.ids, ranges)
 	deliver(found.Ports, f.delivery)
-	problems = append(problems, f.ensure(view, found)...)
+	if known {
+		problems = append(problems, f.ensure(view, found, ranges)...)
+	}
 	sortProblems(problems)
 	if f.reported && reflect.DeepEqual(found, f.last) && reflect.DeepEqual(problems, f.problems) {
 		return nil

@@ -16,7 +16,7 @@ import (
 // ensure puts the routes of the service ranges in place and removes those of ranges
 // that are no longer asked for. Until the fast path has made the trunk there is nothing
 // to do: the kernel took the routes away together with the device.
-func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
+func (f *Follower) ensure(v netdev.View, a model.Attachments, ranges []netip.Prefix) []model.Problem {
 	trunk := trunkOf(v.Links)
 	if !trunk.Up {
 		return nil
@@ -24,7 +24,7 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments) []model.Problem {
 	var problems []model.Problem
 	wanted := make(map[netip.Prefix]netdev.Route)
 	present := byDestination(v.Routes)
-	destinations, told := f.destinations(v)
+	destinations, told := f.destinations(v, ranges)
 	for _, p := range destinations {
 		r := rangeRoute(p, trunk.Index, a)
 		wanted[p] = r

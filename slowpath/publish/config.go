@@ -2,6 +2,7 @@ package publish
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"lace-cni.io/lace/control/resolve"
@@ -17,6 +18,16 @@ type Config struct {
 	Settle   time.Duration     // quiet time awaited before a publication; 0: 2 ms
 	MaxDelay time.Duration     // longest wait while changes keep coming; 0: 20 ms
 	Check    time.Duration     // how often the file is looked at, whether it is the one that was written; 0: 500 ms
+
+	// Partial says that the source may leave out Services that are not proxied; see
+	// resolve.Objects.
+	Partial bool
+
+	// Ranges are the service ranges; nil: those that the source's ServiceCIDRs declare.
+	// Ranged is told which they are before the first publication and whenever they change,
+	// by Run's goroutine; it may be nil.
+	Ranges []netip.Prefix
+	Ranged func([]netip.Prefix)
 
 	// Latency is told, for each change that a publication brought after the first one,
 	// how long ago the world changed. Took is told how long each publication took from
@@ -47,6 +58,9 @@ func (c *Config) complete() {
 	}
 	if c.Check == 0 {
 		c.Check = 500 * time.Millisecond
+	}
+	if c.Ranged == nil {
+		c.Ranged = func([]netip.Prefix) {}
 	}
 	if c.Latency == nil {
 		c.Latency = func(time.Duration) {}

@@ -37,6 +37,7 @@ import (
 //	                                takes, its backends for clients inside | outside | those
 //	                                that may keep flows, sources and affinity
 //	problems                        State
+//	ranges                          State: the service ranges
 //	generation                      of the snapshot file
 //	published                       fails when nothing is; ! published the other way round
 //	damage                          makes the snapshot file unreadable
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 			"frontends": do((*node).frontendsCmd), "backends": do((*node).backendsCmd),
 			"sets":     do((*node).setsCmd),
 			"problems": do((*node).problemsCmd), "generation": do((*node).generationCmd),
-			"damage": do((*node).damageCmd),
+			"damage": do((*node).damageCmd), "ranges": do((*node).rangesCmd),
 			"published": func(ts *testscript.TestScript, neg bool, _ []string) {
 				n := ts.Value(nodeKey{}).(*node)
 				n.settle(ts)
@@ -230,6 +231,14 @@ func (n *node) problemsCmd(ts *testscript.TestScript, _ []string) {
 	var rows [][]string
 	for _, p := range n.publisher.State().Problems {
 		rows = append(rows, []string{p.Kind, p.Object, p.Field, p.Reason})
+	}
+	show(ts, rows)
+}
+
+func (n *node) rangesCmd(ts *testscript.TestScript, _ []string) {
+	var rows [][]string
+	for _, p := range n.publisher.State().Ranges {
+		rows = append(rows, []string{p.String()})
 	}
 	show(ts, rows)
 }

@@ -15,6 +15,7 @@ type State struct {
 	Published   time.Time // when the snapshot of that generation was written
 	Bytes       int       // of the snapshot
 	Node        model.Node
+	Ranges      []netip.Prefix   // service ranges; empty: none is known
 	Services    []*model.Service // those that are proxied, sorted by namespace and name
 	Attachments model.Attachments
 	External    []netip.Addr    // addresses outside the service ranges that are Services' whole, sorted

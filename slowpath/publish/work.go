@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"lace-cni.io/lace/control/compile"
 	"lace-cni.io/lace/control/model"
@@ -28,12 +29,14 @@ type work struct {
 	objects  *resolve.Objects
 	touched  map[model.Name]struct{} // Services to be resolved
 	node     model.Node
+	ranges   []netip.Prefix   // service ranges
 	services []*model.Service // sorted; a new slice for each State
 
 	problems       map[model.Name][]model.Problem // by Service
 	nodeProblems   map[string][]model.Problem
 	nodes          map[string][]netip.Addr // addresses of every node
 	hereProblems   []model.Problem
+	rangeProblems  []model.Problem
 	sourceProblems []model.Problem
 
 	synced   bool
@@ -43,9 +46,11 @@ type work struct {
 }
 
 func newWork(c *Config, compiler *compile.Compiler, generation uint64) work {
+	objects := resolve.NewObjects()
+	objects.Partial = c.Partial
 	return work{
 		config: c, compiler: compiler, generation: generation,
-		objects: resolve.NewObjects(), touched: map[model.Name]struct{}{},
+		objects: objects, touched: map[model.Name]struct{}{},
 		problems: map[model.Name][]model.Problem{}, nodeProblems: map[string][]model.Problem{},
 		nodes:   map[string][]netip.Addr{},
 		latency: latency{started: time.Now()},
@@ -82,6 +87,9 @@ func (w *work) put(c source.Change) {
 		for _, owner := range w.objects.PutSlice(c.Name, s) {
 			w.touch(owner)
 		}
+	case source.ServiceCIDR:
+		s, _ := c.Object.(*networkingv1.ServiceCIDR)
+		w.objects.PutServiceCIDR(c.Name.Name, s)
 	case source.Node:
 		n, _ := c.Object.(*corev1.Node)
 		w.objects.PutNode(c.Name.Name, n)
@@ -110,7 +118,7 @@ func (w *work) resolve() {
 	here, problems := w.objects.Here(w.config.Node)
 	w.hereProblems = problems
 	here.NodePorts = w.config.At.Of(here, &w.attached.attachments)
-	if !w.resolved || !reflect.DeepEqual(here, w.node) {
+	if moved := w.arrange(); moved || !w.resolved || !reflect.DeepEqual(here, w.node) {
 		w.node, w.resolved = here, true
 		for _, n := range w.objects.Names() {
 			w.touch(n)
@@ -131,8 +139,25 @@ func (w *work) resolve() {
 	clear(w.touched)
 }
 
+// arrange takes the service ranges that hold now, and says whether they are others.
+func (w *work) arrange() bool {
+	ranges := w.config.Ranges
+	if ranges == nil {
+		ranges, w.rangeProblems = w.objects.Ranges()
+	}
+	if w.resolved && slices.Equal(ranges, w.ranges) {
+		return false
+	}
+	w.ranges = ranges
+	w.config.Ranged(ranges)
+	return true
+}
+
 func (w *work) resolveOne(n model.Name) {
 	s, problems := w.objects.Resolve(n, w.node)
+	if s != nil {
+		problems = append(problems, resolve.Outside(s, w.ranges)...)
+	}
 	if len(problems) > 0 {
 		w.problems[n] = problems
 	} else {

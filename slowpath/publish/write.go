@@ -13,7 +13,7 @@ import (
 func (w *work) write() (*State, error) {
 	next := &State{
 		Generation: w.generation, Published: w.published, Bytes: w.bytes,
-		Node: w.node, Services: w.services, Attachments: w.attached.attachments,
+		Node: w.node, Ranges: w.ranges, Services: w.services, Attachments: w.attached.attachments,
 	}
 	if w.compiler.Changed() || w.unwritten {
 		if err := w.writeFile(next); err != nil {
@@ -68,7 +68,7 @@ func (w *work) withFailure(err error) []model.Problem {
 
 // allProblems gathers every Problem there is.
 func (w *work) allProblems() []model.Problem {
-	out := slices.Concat(w.sourceProblems, w.hereProblems, w.compiler.Problems())
+	out := slices.Concat(w.sourceProblems, w.hereProblems, w.rangeProblems, w.compiler.Problems())
 	if w.attached != nil {
 		out = append(out, w.attached.problems...)
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -85,10 +86,12 @@ var kinds = map[metav1.TypeMeta]func() runtime.Object{
 	{APIVersion: "v1", Kind: "Service"}:                            func() runtime.Object { return &corev1.Service{} },
 	{APIVersion: "v1", Kind: "Node"}:                               func() runtime.Object { return &corev1.Node{} },
 	{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}:     func() runtime.Object { return &discoveryv1.EndpointSlice{} },
+	{APIVersion: "networking.k8s.io/v1", Kind: "ServiceCIDR"}:      func() runtime.Object { return &networkingv1.ServiceCIDR{} },
 	{APIVersion: "v1", Kind: "List"}:                               nil,
 	{APIVersion: "v1", Kind: "ServiceList"}:                        nil,
 	{APIVersion: "v1", Kind: "NodeList"}:                           nil,
 	{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSliceList"}: nil,
+	{APIVersion: "networking.k8s.io/v1", Kind: "ServiceCIDRList"}:  nil,
 }
 
 // object reads one object or list. at is its path in the document; presumed is what it
@@ -127,7 +130,7 @@ func (r *reader) unknown(at string, meta metav1.TypeMeta) {
 			return
 		}
 	}
-	r.wrong(join(at, "kind"), "UnknownKind", "%q is not read: the folder may hold Service, EndpointSlice, Node and lists of them; keep other objects elsewhere", meta.Kind)
+	r.wrong(join(at, "kind"), "UnknownKind", "%q is not read: the folder may hold Service, EndpointSlice, Node, ServiceCIDR and lists of them; keep other objects elsewhere", meta.Kind)
 }
 
 // list reads the items one by one, so that a wrong one does not cost the others.
@@ -164,8 +167,10 @@ func (r *reader) single(at string, text []byte, into runtime.Object) {
 		r.warnUnowned(at, v)
 	case *corev1.Node:
 		o.Kind, meta = source.Node, &v.ObjectMeta
+	case *networkingv1.ServiceCIDR:
+		o.Kind, meta = source.ServiceCIDR, &v.ObjectMeta
 	}
-	if !r.named(at, meta, o.Kind != source.Node) {
+	if !r.named(at, meta, o.Kind != source.Node && o.Kind != source.ServiceCIDR) {
 		return
 	}
 	o.Name = model.Name{Namespace: meta.Namespace, Name: meta.Name}

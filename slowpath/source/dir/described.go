@@ -18,7 +18,7 @@ type described struct {
 // String is kind and name of the object; "document" when it does not say them.
 func (d described) String() string {
 	switch source.Kind(d.kind) {
-	case source.Service, source.EndpointSlice, source.Node:
+	case source.Service, source.EndpointSlice, source.Node, source.ServiceCIDR:
 	default:
 		return "document"
 	}
@@ -31,7 +31,7 @@ func (d described) String() string {
 	switch {
 	case name == "":
 		return d.kind
-	case d.kind == string(source.Node):
+	case d.kind == string(source.Node), d.kind == string(source.ServiceCIDR):
 		return d.kind + " " + name
 	case len(meta.Namespace) == 0:
 		namespace = corev1.NamespaceDefault

@@ -5,10 +5,10 @@
 // asked, and what is left of an object before it is kept. It must never deliver less
 // than everything as the beginning, and must never take something away because an API
 // server does not answer: what was delivered stands until a server says otherwise. It
-// never writes; Events (see Recorder) are the one thing that Lace tells the cluster.
+// writes nothing: a Teller does, Events about Problems of Services and no more.
 //
 // Only what somebody reads is watched: Services and EndpointSlices that are not labelled
-// away, this node's own Node, and ServiceCIDRs when the service ranges are not given.
+// away, Nodes, whose addresses no Service may take, and ServiceCIDRs when the service ranges are not given.
 // The labels of the opt-outs are selectors at the server, so that a label that comes
 // looks like a deletion and one that goes like a creation. A Service all of whose slices
 // are labelled is left alone, whereas one without any is refused; so the names of

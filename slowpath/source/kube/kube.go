@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -80,9 +81,9 @@ func pace() *wait.Backoff {
 // its end once.
 func (k *Kube) Run(ctx context.Context, sink source.Sink) error {
 	defer k.client.close()
-	r := &run{kube: k, sink: sink, slices: make(slices), in: make(chan arrival), done: ctx.Done()}
+	r := &run{kube: k, sink: sink, slices: make(slices), nodes: make(map[model.Name]*corev1.Node), in: make(chan arrival), done: ctx.Done()}
 	var reflectors sync.WaitGroup
-	for _, s := range streams(k.client, k.config.Node, len(k.config.ServiceCIDRs) == 0) {
+	for _, s := range streams(k.client, len(k.config.ServiceCIDRs) == 0) {
 		f := &flow{stream: s}
 		r.flows = append(r.flows, f)
 		reflectors.Go(func() { r.reflect(ctx, f) })
@@ -105,6 +106,7 @@ type run struct {
 	sink   source.Sink
 	flows  []*flow
 	slices slices
+	nodes  map[model.Name]*corev1.Node
 	in     chan arrival
 	done   <-chan struct{}
 
@@ -190,12 +192,34 @@ func (r *run) change(f *flow, n news) (source.Change, bool) {
 		}
 	case source.ServiceCIDR:
 		r.learn(n)
+	case source.Node:
+		if r.heartbeat(n) {
+			return source.Change{}, false
+		}
 	}
 	c := source.Change{Kind: f.kind, Name: n.name}
 	if n.object != nil {
 		c.Object = n.object
 	}
 	return c, true
+}
+
+// heartbeat says whether all that is new about a Node is its version, as it is every few
+// minutes for every one of them.
+func (r *run) heartbeat(n news) bool {
+	now, ok := n.object.(*corev1.Node)
+	if !ok {
+		delete(r.nodes, n.name)
+		return false
+	}
+	was := r.nodes[n.name]
+	r.nodes[n.name] = now
+	if was == nil {
+		return false
+	}
+	same := *was
+	same.ResourceVersion = now.ResourceVersion
+	return reflect.DeepEqual(&same, now)
 }
 
 // learn notes a service range.

@@ -7,7 +7,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -43,7 +42,7 @@ type stream struct {
 const unlabelled = "!" + resolve.LabelProxyName + ",!" + corev1.IsHeadlessService
 
 // streams are everything that is asked of the API.
-func streams(c *client, node string, ranges bool) []*stream {
+func streams(c *client, ranges bool) []*stream {
 	slice := func(half int, labels string) *stream {
 		return &stream{kind: source.EndpointSlice, half: half, example: &discoveryv1.EndpointSlice{}, resource: "endpointslices", apiGroup: discoveryv1.GroupName, labels: labels}
 	}
@@ -52,7 +51,7 @@ func streams(c *client, node string, ranges bool) []*stream {
 		slice(served, unlabelled),
 		slice(otherProxys, resolve.LabelProxyName),
 		slice(headless, corev1.IsHeadlessService+",!"+resolve.LabelProxyName),
-		{kind: source.Node, example: &corev1.Node{}, resource: "nodes", fields: fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()},
+		{kind: source.Node, example: &corev1.Node{}, resource: "nodes"},
 	}
 	if ranges {
 		out = append(out, &stream{kind: source.ServiceCIDR, example: &networkingv1.ServiceCIDR{}, resource: "servicecidrs", apiGroup: networkingv1.GroupName})
