@@ -8,12 +8,19 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -X main.version=$(VERSION)
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 DEMO    ?=
+
+# The real control plane for tests; the version is that of k8s.io/kubernetes in
+# bench/cluster/binaries/go.mod.
+KUBERNETES := v1.37.2
+CLUSTER    := .cache/cluster/$(KUBERNETES)
+CLUSTER_LD := -s -w $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,-X $(p).gitVersion=$(KUBERNETES) -X $(p).gitMajor=1 -X $(p).gitMinor=37 -X $(p).gitTreeState=clean)
+
 BENCH   ?=
 
-.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table fuzz lint verify generate clean
+.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table fuzz lint verify generate cluster-binaries e2e clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 build: ## Build every command into bin/
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
@@ -53,6 +60,7 @@ fuzz: ## Fuzz every parser for T each (T=30s)
 lint: ## Formatting, go vet and staticcheck
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "not formatted, run gofmt -w on:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags cluster ./bench/cluster/
 	$(TOOL) staticcheck ./...
 
 generate: ## Rebuild generated files; needs clang, llvm-strip and the libbpf headers
@@ -60,6 +68,15 @@ generate: ## Rebuild generated files; needs clang, llvm-strip and the libbpf hea
 
 verify: ## Fail when generated files, modules or documents are out of date
 	.ci/verify
+
+cluster-binaries: $(CLUSTER)/controlplane ## Build etcd, kube-apiserver and kube-controller-manager for tests, once
+
+$(CLUSTER)/%: bench/cluster/binaries/%/main.go bench/cluster/binaries/go.mod
+	@mkdir -p $(@D)
+	cd bench/cluster/binaries && CGO_ENABLED=0 $(GO) build -ldflags '$(CLUSTER_LD)' -o $(CURDIR)/$@ ./$*
+
+e2e: cluster-binaries ## Run the tests that need a real Kubernetes control plane, as root
+	LACE_REQUIRE_CLUSTER=1 LACE_REQUIRE_PRIVILEGED=1 GOFLAGS="$$($(GO) env GOFLAGS) -tags=cluster" $(GO) run ./bench/testreport ./bench/cluster/...
 
 clean: ## Remove what was built
 	rm -rf bin

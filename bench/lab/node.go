@@ -2,8 +2,6 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -34,18 +32,12 @@ const stopPatience = 10 * time.Second
 
 // startProcess starts one of the node's processes.
 func (n *Node) startProcess(ctx context.Context, role string, spec any) error {
-	b, err := json.Marshal(spec)
-	if err != nil {
-		return fmt.Errorf("%s of %s: %w", role, n.Name, err)
-	}
-	var pid int
-	args := ProcessArgs{Role: role, Spec: b, Log: n.Log(role)}
-	return n.cell.call(ctx, "Cell.StartProcess", args, &pid)
+	_, err := n.lab.StartProgram(ctx, n.Host, role, spec)
+	return err
 }
 
 func (n *Node) signal(ctx context.Context, role string, sig syscall.Signal) error {
-	args := SignalArgs{Role: role, Signal: sig, Wait: stopPatience}
-	return n.cell.call(ctx, "Cell.SignalProcess", args, &struct{}{})
+	return n.lab.SignalProgram(ctx, n.Host, role, sig)
 }
 
 // KillFastpath kills the fast path with SIGKILL and returns when it is gone.

@@ -1,0 +1,13 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/slowpath/agent"
+	"lace-cni.io/lace/slowpath/source/kube"
+)
+
+// Roles of the processes that the package starts in a lab.
+const (
+	roleEtcd        = "etcd"
+	roleAPIServer   = "kube-apiserver"
+	roleControllers = "kube-controller-manager"
+	roleAgent       = "kube-agent"
+)
+
+// Main must be the first call of a TestMain that uses the package.
+func Main() {
+	for _, role := range []string{roleEtcd, roleAPIServer, roleControllers} {
+		lab.Program(role, func(spec []byte) error { return become(role, spec) })
+	}
+	lab.Program(roleAgent, runAgent)
+	lab.Main()
+}
+
+// componentSpec is a component of the control plane.
+type componentSpec struct {
+	Binary string
+	Args   []string
+}
+
+// become turns this process into a component.
+func become(role string, text []byte) error {
+	var s componentSpec
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	args := append([]string{filepath.Join("/", role)}, s.Args...)
+	return fmt.Errorf("%s: %w", s.Binary, syscall.Exec(s.Binary, args, os.Environ()))
+}
+
+// agentSpec is the agent of a node.
+type agentSpec struct {
+	Node       string
+	StateDir   string
+	Servers    []string
+	Kubeconfig string
+}
+
+// runAgent does what lace-agent does with an API server.
+func runAgent(text []byte) error {
+	var s agentSpec
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", s.Node)
+	source, err := kube.New(kube.Config{Servers: s.Servers, Kubeconfig: s.Kubeconfig, Node: s.Node, Version: "lab", Log: log})
+	if err != nil {
+		return err
+	}
+	teller := kube.NewTeller(source)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return teller.Run(ctx) })
+	group.Go(func() error {
+		return agent.Run(ctx, agent.Config{
+			StateDir: s.StateDir, BPFFS: lab.BPFDir(s.StateDir), NodeName: s.Node,
+			Source: source, SourceName: "kube", SourcePart: true, Tell: teller.Tell,
+			HealthAddr: agent.DefaultHealthAddr, MetricsAddr: agent.DefaultMetricsAddr,
+			Version: "lab", Log: log,
+		})
+	})
+	return group.Wait()
+}
