@@ -48,6 +48,7 @@ var layers = []struct {
 	{"slowpath/netdev/netdevtest", []string{"slowpath/netdev", "bench/lab/testenv"}, "namespaces for tests, which are skipped where there can be none"},
 	{"slowpath/attach", []string{"control/model", "slowpath/netdev", "fastpath/right", "fastpath/table"}, "ports are derived from links; ids are seeded from the last snapshot"},
 	{"slowpath/metrics", []string{"slowpath", "control/model", "control/resolve", "fastpath/counter", "fastpath/reason", "fastpath/conntrack", "fastpath/table", "xdp"}, "collectors read the counters that the fast path writes"},
+	{"slowpath/hostport", []string{"control/model"}, "sockets of the node, named in the model's words"},
 	{"slowpath/listener", nil, "a bound for connections stands alone"},
 	{"slowpath/health", []string{"slowpath/listener"}, "health is a rule about times that its caller knows"},
 	{"slowpath/adminserver", []string{"slowpath", "control", "fastpath/counter", "fastpath/reason", "fastpath/conntrack", "fastpath/nat", "fastpath/packet", "fastpath/pipeline", "fastpath/table", "xdp"}, "explain runs the production pipeline; get reads its tables"},

@@ -82,6 +82,7 @@ func serve(ctx context.Context, c *Config) error {
 	}
 	tally := newTally(publisher, c.NodeName)
 	seen = newObserver(c, publisher, tally, mended)
+	seen.ports = newPortWatch(c)
 	m = metrics.New(c.Version, seen.reading)
 
 	servers, err := c.listen(seen, m, mended)
@@ -98,6 +99,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return c.Source.Run(ctx, tally) },
 		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
 		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
+		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
 		seen.run,
 		func(ctx context.Context) error { return tell(ctx, publisher, c.Tell) },
 	) {

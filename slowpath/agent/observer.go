@@ -31,6 +31,7 @@ type observer struct {
 	publisher published
 	tally     *tally
 	mended    *repairs
+	ports     *portWatch
 	started   time.Time
 	log       *slog.Logger
 

@@ -23,9 +23,12 @@ func (o *observer) State() *publish.State {
 	return &state
 }
 
-// problems are those of the publisher, and what ails the fast path.
+// problems are those of the publisher, those of node ports, and what ails the fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
+	if more := o.ports.found(); len(more) > 0 {
+		problems = publish.Sorted(slices.Concat(problems, more))
+	}
 	p := model.Problem{Kind: "Node", Object: o.config.NodeName}
 	switch {
 	case !f.alive:

@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/hostport"
+	"lace-cni.io/lace/slowpath/publish"
+)
+
+// portsEvery is how often the node's own sockets are looked at.
+const portsEvery = 5 * time.Second
+
+// portWatch finds node ports that a process of the node listens on too, and keeps the range
+// of source ports to Lace.
+type portWatch struct {
+	proc, sys string
+	node      string
+	span      hostport.Span
+	problems  atomic.Pointer[[]model.Problem]
+}
+
+func newPortWatch(c *Config) *portWatch {
+	return &portWatch{
+		proc: "/proc/thread-self/net", sys: "/proc/sys/net/ipv4", node: c.NodeName,
+		span: hostport.Span{First: c.Settings.SourcePortFirst, Last: c.Settings.SourcePortLast},
+	}
+}
+
+// run looks every few seconds until ctx ends.
+func (w *portWatch) run(ctx context.Context, state func() *publish.State) error {
+	tick := time.NewTicker(portsEvery)
+	defer tick.Stop()
+	for {
+		found := w.look(state())
+		w.problems.Store(&found)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// found are the Problems of the last look.
+func (w *portWatch) found() []model.Problem {
+	if w == nil {
+		return nil
+	}
+	if p := w.problems.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (w *portWatch) look(s *publish.State) (out []model.Problem) {
+	if _, err := hostport.Reserve(w.sys, w.span); err != nil && w.span.First != 0 {
+		out = append(out, model.Problem{Kind: "Node", Object: w.node, Reason: "SourcePortsNotReserved", Message: fmt.Sprintf(
+			"processes of the node may get source ports %s, which Lace uses for connections that it passes on to other nodes: %v; add them to net.ipv4.ip_local_reserved_ports", w.span, err)})
+	}
+	if s == nil || len(s.Node.NodePorts) == 0 {
+		return out
+	}
+	listening, err := hostport.Listening(w.proc)
+	if err != nil {
+		return append(out, model.Problem{Kind: "Node", Object: w.node, Reason: "SocketsUnreadable", Message: fmt.Sprintf("whether processes listen on node ports is not known: %v", err)})
+	}
+	for _, svc := range s.Services {
+		out = append(out, shared(svc, listening)...)
+	}
+	return out
+}
+
+// shared names the node ports of a Service that a process listens on, each once.
+func shared(s *model.Service, listening map[hostport.Port]bool) (out []model.Problem) {
+	for i := range s.Ports {
+		for _, f := range s.Ports[i].Frontends {
+			if f.Kind != model.NodePort || !listening[hostport.Port{Protocol: f.Protocol, Number: f.Port}] {
+				continue
+			}
+			out = append(out, model.Problem{Kind: "Service", Object: s.Name.String(), Field: fmt.Sprintf("spec.ports[%d].nodePort", i), Reason: "PortInUse", Message: fmt.Sprintf(
+				"a process of this node listens on %d/%s too: what comes from pods and the network goes to the Service, and the process keeps what the node sends to itself; stop it, or give the Service another node port", f.Port, f.Protocol)})
+			break
+		}
+	}
+	return out
+}
