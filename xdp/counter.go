@@ -1,7 +1,9 @@
 package xdp
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/cilium/ebpf"
 
@@ -32,6 +34,7 @@ type Counters struct {
 	Punted   Count
 	Punts    [Causes]Count // Punted by cause
 	Injected Count
+	Policed  []Policed // by port, those that have some
 }
 
 // Hits is what the lane has done without Go. A packet of several segments counts once.
@@ -42,10 +45,17 @@ func (c *Counters) Hits() Count {
 func (c Count) plus(d Count) Count { return Count{c.Packets + d.Packets, c.Bytes + d.Bytes} }
 
 // Counters reads the counters: one system call for each. Any goroutine may call it.
-func (o *Objects) Counters() (Counters, error) { return readCounters(o.bpf.Counters) }
+func (o *Objects) Counters() (Counters, error) {
+	c, err := readCounters(o.bpf.Counters)
+	c.Policed = o.Policed()
+	return c, err
+}
 
 // CounterReader reads the counters that another process's programs write.
-type CounterReader struct{ m *ebpf.Map }
+type CounterReader struct {
+	m     *ebpf.Map
+	bpffs string
+}
 
 // OpenCounters opens the counters pinned under bpffs, read-only. It fails with
 // fs.ErrNotExist when no fast path has run there.
@@ -63,11 +73,20 @@ func OpenCounters(bpffs string) (*CounterReader, error) {
 		m.Close()
 		return nil, fmt.Errorf("counters %s: not written by this version of Lace; restart lace-fastpath", path)
 	}
-	return &CounterReader{m}, nil
+	return &CounterReader{m, bpffs}, nil
 }
 
 // Counters reads the counters.
-func (r *CounterReader) Counters() (Counters, error) { return readCounters(r.m) }
+func (r *CounterReader) Counters() (Counters, error) {
+	c, err := readCounters(r.m)
+	if err != nil {
+		return c, err
+	}
+	if c.Policed, err = readPoliced(r.bpffs); errors.Is(err, fs.ErrNotExist) {
+		err = nil // of a fast path without police
+	}
+	return c, err
+}
 
 // Close lets go of the map.
 func (r *CounterReader) Close() error { return r.m.Close() }

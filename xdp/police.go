@@ -142,9 +142,9 @@ func (o *Objects) forgetMoved(byID map[uint32]port) {
 	}
 }
 
-// ReadPoliced reads what the programs of another process have dropped, by port. It fails
+// readPoliced reads what the programs of another process have dropped, by port. It fails
 // with fs.ErrNotExist when no fast path of this version has run there.
-func ReadPoliced(bpffs string) ([]Policed, error) {
+func readPoliced(bpffs string) ([]Policed, error) {
 	path := pinsUnder(bpffs).mapPath(bpf.LaceMapPolicePorts)
 	m, err := ebpf.LoadPinnedMap(path, &ebpf.LoadPinOptions{ReadOnly: true})
 	if err != nil {

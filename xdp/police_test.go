@@ -175,7 +175,7 @@ func TestPoliceTime(t *testing.T) {
 // not; and another process reads the same counts.
 func TestPoliceForgets(t *testing.T) {
 	bpffs := mountBPF(t)
-	if _, err := ReadPoliced(bpffs); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := readPoliced(bpffs); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before the first start: %v, want that there is none", err)
 	}
 	n := newNode(t, open(t, bpffs))
@@ -184,7 +184,7 @@ func TestPoliceForgets(t *testing.T) {
 	n.police(t, pod("a pod", fixed(from("10.1.0.2", "10.96.0.1", 6, tcp(1000, 80))), 1, police.New))
 	n.police(t, other("another pod", fixed(from("10.1.0.3", "10.96.0.1", 6, tcp(1000, 80))), 1, police.New))
 	want := []Policed{{Port: otherID, Packets: [police.Asks]uint64{1}}, {Port: podID, Packets: [police.Asks]uint64{1}}}
-	read, err := ReadPoliced(bpffs)
+	read, err := readPoliced(bpffs)
 	must(t, err)
 	if d := cmp.Diff(want, read); d != "" {
 		t.Errorf("as another process reads it (-want +got)\n%s", d)

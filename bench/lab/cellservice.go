@@ -20,6 +20,7 @@ type cellService struct {
 	servers  map[netip.AddrPort]*traffic.Server
 	streams  map[int]*traffic.RunningStream
 	attempts map[int]*attempts
+	floods   map[int]*flood
 	children map[string]*child
 }
 

@@ -28,6 +28,7 @@ type agentSpec struct {
 	Manifests string
 	Lane      string
 	Delivery  model.Delivery
+	Forgetful bool
 }
 
 // untilSignal gives a process of a node a context that ends when it is told to stop.
@@ -50,7 +51,7 @@ func (n *Node) StartAgent(ctx context.Context) error {
 
 // StartAgentWith starts it with another delivery than the topology's.
 func (n *Node) StartAgentWith(ctx context.Context, delivery string) error {
-	spec := agentSpec{Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Lane: n.lab.topology.Lane}
+	spec := agentSpec{Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Lane: n.lab.topology.Lane, Forgetful: n.lab.topology.Forgetful}
 	if delivery == "stack" {
 		spec.Delivery = model.Stack
 	}
@@ -108,6 +109,10 @@ func runAgent(spec agentSpec) error {
 
 func (s agentSpec) settings() table.Settings {
 	out := table.DefaultSettings()
+	if s.Forgetful {
+		t := &out.Timeouts
+		t.TCPHalfOpen, t.TCPClosed, t.UDPNew, t.UDP = 2e9, 2e9, 2e9, 2e9
+	}
 	switch s.Lane {
 	case "on":
 		out.Lane = 1

@@ -21,6 +21,7 @@ type Topology struct {
 	FlowSlots int      // slots of each flow table, two per flow; 0: 131,072
 	Lane      string   // of the agents' settings: "on" or "off"; empty: the product's default
 	Delivery  string   // of the agents' settings: "stack" or "direct"; empty: direct
+	Forgetful bool     // unconfirmed and closed flows are forgotten after two seconds
 	Manifests string   // folder whose YAML is copied into the lab's; empty: the embedded one
 	Keep      bool     // leave the lab's folder behind on Close
 }

@@ -181,6 +181,7 @@ var portColumns = []screen.Column[api.Port]{
 	{Title: "DEVICE", Value: func(p api.Port) string { return p.Device }},
 	{Title: "MTU", Right: true, Value: func(p api.Port) string { return figure(p.MTU) }},
 	{Title: "ADDRESSES", Value: func(p api.Port) string { return strings.Join(p.Addresses, ",") }},
+	{Title: "POLICED", Right: true, Value: func(p api.Port) string { return figure(p.Policed) }},
 	{Title: "PEER-MAC", Value: func(p api.Port) string { return p.PeerMAC }},
 	{Title: "HOST-MAC", Wide: true, Value: func(p api.Port) string { return p.HostMAC }},
 	{Title: "INDEX", Wide: true, Right: true, Value: func(p api.Port) string { return figure(p.Index) }},

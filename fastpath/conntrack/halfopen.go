@@ -18,12 +18,17 @@ func (t *Table) HalfOpen() int { return t.half.length() }
 func (t *Table) HalfOpenEvicted() uint64 { return t.half.evictions() }
 
 // SetHalfOpenMax bounds the number of half-open TCP connections; 0 stands for a quarter
-// of Cap. If there are more, the oldest go at once. Allocates when the bound changes.
+// of Cap, which is also the most once ports share the table. If there are more, the oldest go at once. Allocates when the bound changes.
 func (t *Table) SetHalfOpenMax(n int) {
 	if n <= 0 {
 		n = t.defaultHalfOpenMax()
 	}
 	n = min(n, t.Cap())
+	if t.shares.inForce {
+		// A port that floods shall evict what it left half-open before its share of the
+		// table is used up.
+		n = min(n, t.defaultHalfOpenMax())
+	}
 	q := &t.half
 	q.mu.Lock()
 	if n == q.max() {

@@ -53,6 +53,12 @@ const (
 	TrunkDropped               // packets that found the trunk's own queue full, since the trunk was made
 	StartTook                  // from the start of the process until it was ready, nanoseconds
 	Broken                     // 0, or how many parts of the upkeep have failed and are tried again
+	Unanswered                 // datagram flows that nobody has answered
+	Evicted                    // unconfirmed flows that gave way to newer ones of their port, since the process began
+	RaisedAlarms               // a bit for each Alarm
+	FullestPort                // id of the port that has most of its share
+	PolicedPort                // id of the port that was held back most, lately
+	PuntLimit                  // new flows that a port may ask for in a second, 0 without a limit
 	firstRepair                // one gauge for each Repair, in their order
 
 	Gauges = firstRepair + Gauge(Repairs) // number of gauges
@@ -61,7 +67,8 @@ const (
 var gaugeNames = [firstRepair]string{
 	"started", "generation", "in-use-since", "flows", "half-open", "flow-capacity",
 	"refused-snapshots", "sync-failures", "restored-flows", "repaired-flows",
-	"trunk-dropped", "start-took", "broken",
+	"trunk-dropped", "start-took", "broken", "unanswered", "evicted", "alarms", "fullest-port",
+	"policed-port", "punt-limit",
 }
 
 // String is the word used in metrics and `lace get`.

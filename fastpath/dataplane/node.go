@@ -28,6 +28,7 @@ type node struct {
 	flows     *conntrack.Table
 	governor  *police.Governor
 	clients   *affinity.Table
+	alarms    alarms
 	counters  *counter.File
 	tables    tables
 	ports     []*port.XSK
@@ -154,6 +155,7 @@ func (n *node) run(ctx context.Context) error {
 func (n *node) measure() {
 	n.counters.Set(counter.Flows, uint64(n.flows.Len()))
 	n.counters.Set(counter.HalfOpen, uint64(n.flows.HalfOpen()))
+	n.alarm()
 	// Without the trunk the workers end as well, and say so.
 	if dropped, err := n.trunk.Dropped(); err == nil {
 		n.counters.Set(counter.TrunkDropped, dropped)

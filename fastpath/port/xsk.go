@@ -147,7 +147,11 @@ func (p *XSK) Stats() Stats {
 	st := p.stats
 	k, _ := p.socket.Stats() // of a closed socket the last known
 	st.Kicks = k.Kicks
-	st.Dropped = k.Kernel.Dropped + k.Kernel.ReceiveRingFull + k.Kernel.FillRingEmpty
+	// In copy mode a frame that finds no chunk counts as dropped as well.
+	st.Dropped = k.Kernel.Dropped + k.Kernel.ReceiveRingFull
+	if p.socket.Mode() == xsk.ModeZeroCopy {
+		st.Dropped += k.Kernel.FillRingEmpty
+	}
 	return st
 }
 

@@ -17,11 +17,12 @@ func (s *Server) ports(*http.Request) (api.List[api.Port], error) {
 	for _, r := range state.Attachments.Routes {
 		routes[r.Port] = append(routes[r.Port], r.Prefix.String())
 	}
+	policed := s.policed()
 	var out []api.Port
 	for _, p := range state.Attachments.Ports {
 		one := api.Port{
 			ID: p.ID, Kind: p.Kind.String(), Device: p.Device, Index: p.Ifindex, MTU: p.MTU,
-			Network: uint32(p.Network), HostMAC: mac(p.HostMAC), PeerMAC: mac(p.PeerMAC), Routes: routes[p.ID],
+			Network: uint32(p.Network), HostMAC: mac(p.HostMAC), PeerMAC: mac(p.PeerMAC), Routes: routes[p.ID], Policed: policed[p.ID],
 		}
 		if p.Kind != model.PortHost {
 			one.Delivery = p.Delivery.String()
@@ -32,6 +33,17 @@ func (s *Server) ports(*http.Request) (api.List[api.Port], error) {
 		out = append(out, one)
 	}
 	return list(out), nil
+}
+
+// policed is what the kernel's programs have held back, by port.
+func (s *Server) policed() map[uint16]uint64 {
+	out := make(map[uint16]uint64)
+	if _, kernel := s.node.Counts(); kernel != nil {
+		for i := range kernel.Policed {
+			out[kernel.Policed[i].Port] = kernel.Policed[i].Sum()
+		}
+	}
+	return out
 }
 
 // mac writes an address, nothing for none.

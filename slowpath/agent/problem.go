@@ -23,10 +23,15 @@ func (o *observer) State() *publish.State {
 	return &state
 }
 
-// problems are those of the publisher, those of node ports, and what ails the fast path.
+// problems are those of the publisher, those of node ports, what fills up, and what ails the
+// fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
-	if more := o.ports.found(); len(more) > 0 {
+	more := o.ports.found()
+	if f.alive {
+		more = slices.Concat(more, o.alarms(f.totals))
+	}
+	if len(more) > 0 {
 		problems = publish.Sorted(slices.Concat(problems, more))
 	}
 	p := model.Problem{Kind: "Node", Object: o.config.NodeName}

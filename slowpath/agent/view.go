@@ -123,6 +123,10 @@ func (o *observer) reading() metrics.Reading {
 	}
 	r.Published.Generation, r.Published.At, r.Published.Bytes = state.Generation, state.Published, state.Bytes
 	c := contents(state)
+	r.Devices = make(map[uint16]string, len(state.Attachments.Ports))
+	for _, p := range state.Attachments.Ports {
+		r.Devices[p.ID] = p.Device
+	}
 	r.Published.Programmed = map[string]int{
 		"services": c.Services, "frontends": c.Frontends, "backends": c.Backends, "ports": c.Ports,
 	}

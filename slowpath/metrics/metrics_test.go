@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/xdp"
 )
@@ -39,7 +40,10 @@ func full() Reading {
 	kernel.Reasons[reason.Established] = xdp.Count{Packets: 700, Bytes: 70_000}
 	kernel.Reasons[reason.Reply] = xdp.Count{Packets: 300, Bytes: 900_000}
 	kernel.Punts[xdp.CauseMiss] = xdp.Count{Packets: 114, Bytes: 94_000}
+	kernel.Policed = []xdp.Policed{{Port: 7, Packets: [police.Asks]uint64{police.New: 40}}, {Port: 8, Packets: [police.Asks]uint64{police.Again: 2}}}
+	totals.Gauges[counter.RaisedAlarms] = 1 << counter.AlarmPoliced
 	return Reading{
+		Devices:  map[uint16]string{7: "shopper"},
 		Fastpath: Fastpath{Alive: true, XDPMode: "native", SocketMode: "copy"},
 		Go:       totals,
 		Kernel:   kernel,
@@ -222,5 +226,21 @@ func TestEveryWordOfALabelIsExplained(t *testing.T) {
 		if !strings.Contains(string(b), "`"+w+"`") {
 			t.Errorf("docs/reference/metrics.md does not explain the label value %q", w)
 		}
+	}
+}
+
+// A port that was held back is named by its device, and by its number when it has gone.
+func TestPolicedPortsAreNamed(t *testing.T) {
+	got := map[string]float64{}
+	r := full()
+	policed(&r, func(v float64, labels ...string) { got[strings.Join(labels, " ")] = v })
+	want := map[string]float64{"shopper new": 40, "shopper flow": 0, "shopper again": 0, "port 8 new": 0, "port 8 flow": 0, "port 8 again": 2}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	clear(got)
+	alarms(&r, func(v float64, labels ...string) { got[labels[0]] = v })
+	if got["policed"] != 1 || got["flow-table"] != 0 || len(got) != int(counter.Alarms) {
+		t.Errorf("alarms %v", got)
 	}
 }

@@ -14,6 +14,7 @@ type Reading struct {
 	Kernel    *xdp.Counters   // of the BPF programs; nil: there are none that can be read
 	Published Published
 	Repairs   map[string]uint64 // of both processes, by what was repaired
+	Devices   map[uint16]string // of the ports, by id
 }
 
 // Fastpath is the other process.

@@ -25,6 +25,7 @@ func TestActsPass(t *testing.T) {
 		{drain, "web-2 drains with 1 of 1 streams on it: 0 broken"},
 		{killFastpath, "kill -9 fastpath: 0 broken flows, gap 12 ms"},
 		{killAgent, "kill -9 agent: 0 broken flows, gap 12 ms"},
+		{flood, "of the others, 0 of 1 flows broke, 0 of 100 new connections failed"},
 	}
 	for _, c := range cases {
 		s := newStub()
@@ -68,6 +69,8 @@ func TestActsFail(t *testing.T) {
 		{"endpoints that are never programmed", drain, func(s *stub) { s.setErr = errors.New("too late") }, "too late"},
 		{"a flow that breaks with the fast path", killFastpath, func(s *stub) { s.progress.Broken = 1 }, "kill -9 fastpath: 2 broken flows"},
 		{"a flow that breaks with the agent", killAgent, func(s *stub) { s.progress.Broken = 1 }, "kill -9 agent: 2 broken flows"},
+		{"a flow that breaks in a flood", flood, func(s *stub) { s.progress.Broken, s.progress.First = 1, "reset" }, "1 of 1 flows broke"},
+		{"a connection that fails in a flood", flood, func(s *stub) { s.burst = failing }, "1 of 101 new connections failed"},
 		{"new connections that need the agent", killAgent, func(s *stub) { s.burst = failing }, "without the agent, 1 of 101 new connections failed"},
 	}
 	for _, c := range cases {
@@ -171,7 +174,7 @@ func TestPlay(t *testing.T) {
 	s.attempts = func() []traffic.Answer { return nil } // the scaling act fails, twice
 	var lines []Line
 	tally := Play(t.Context(), s, func(l Line) { lines = append(lines, l) })
-	if tally.String() != "11 passed, 2 failed" || len(lines) != 13 {
+	if tally.String() != "12 passed, 2 failed" || len(lines) != 14 {
 		t.Errorf("%s in %d lines", tally, len(lines))
 	}
 	if lines[0].FamilyName() != "both" || lines[1].FamilyName() != "IPv4" || lines[2].FamilyName() != "IPv6" || lines[1].Act != lines[2].Act {
@@ -183,7 +186,7 @@ func TestPlay(t *testing.T) {
 func TestPlayWithoutStage(t *testing.T) {
 	s := newStub()
 	s.notReady = errors.New("no snapshot")
-	if tally := Play(t.Context(), s, func(Line) {}); tally.Passed != 0 || tally.Failed != 13 || s.changes > 0 || len(s.killed) > 0 {
+	if tally := Play(t.Context(), s, func(Line) {}); tally.Passed != 0 || tally.Failed != 14 || s.changes > 0 || len(s.killed) > 0 {
 		t.Errorf("%s, %d changes, killed %v", tally, s.changes, s.killed)
 	}
 }
@@ -205,7 +208,7 @@ func TestPlayWithOneFamily(t *testing.T) {
 			}
 		}
 	})
-	if unplayed != 5 || tally.Passed != 6 {
+	if unplayed != 5 || tally.Passed != 7 {
 		t.Errorf("%s, %d not played", tally, unplayed)
 	}
 }
@@ -219,7 +222,7 @@ func TestPlayInterrupted(t *testing.T) {
 			cancel()
 		}
 	})
-	if tally.Failed == 0 || tally.Passed+tally.Failed != 13 {
+	if tally.Failed == 0 || tally.Passed+tally.Failed != 14 {
 		t.Errorf("%s", tally)
 	}
 }

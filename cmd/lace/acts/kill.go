@@ -18,8 +18,12 @@ type transfers struct {
 }
 
 func startTransfers(ctx context.Context, s *scene) (*transfers, error) {
+	return startTransfersOf(ctx, s, s.Clients())
+}
+
+func startTransfersOf(ctx context.Context, s *scene, clients []Client) (*transfers, error) {
 	t := &transfers{}
-	for _, c := range s.Clients() {
+	for _, c := range clients {
 		call := s.call("tcp")
 		call.Bytes, call.Timeout = 2048, 30*time.Second
 		st, err := s.StartStream(ctx, c.Name, traffic.Stream{Request: call, Count: flowsPerClient, Every: 2 * time.Millisecond})

@@ -25,6 +25,7 @@ var program = []act{
 	{name: "graceful drain", play: drain},
 	{name: "kill the fast path", play: killFastpath},
 	{name: "kill the agent", play: killAgent},
+	{name: "flood", play: flood, once: true},
 }
 
 // Line is the outcome of one act over one family.

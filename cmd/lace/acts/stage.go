@@ -34,6 +34,9 @@ type Stage interface {
 	StartAttempts(ctx context.Context, from string, b traffic.Burst) (Attempts, error)
 	StartStream(ctx context.Context, from string, s traffic.Stream) (Stream, error)
 
+	// StartFlood sends the first packets of new flows, as fast as the stage can.
+	StartFlood(ctx context.Context, from string, f traffic.Flood) (Flood, error)
+
 	// Web are the endpoints of the Service web as they are in the beginning.
 	Web() []manifests.Endpoint
 	// SetWeb saves other endpoints and waits until every node goes by them.

@@ -92,6 +92,14 @@ func (s *stub) StartStream(context.Context, string, traffic.Stream) (Stream, err
 	return stubStream{s}, nil
 }
 
+func (s *stub) StartFlood(context.Context, string, traffic.Flood) (Flood, error) {
+	return stubFlood{}, nil
+}
+
+type stubFlood struct{}
+
+func (stubFlood) Stop(context.Context) (uint64, error) { return 5000, nil }
+
 type stubStream struct{ s *stub }
 
 func (t stubStream) Progress(context.Context) (traffic.Progress, error) {

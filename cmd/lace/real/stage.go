@@ -177,6 +177,15 @@ func (s *Stage) StartStream(ctx context.Context, from string, st traffic.Stream)
 	return h.StartStream(ctx, st)
 }
 
+// StartFlood floods from a host.
+func (s *Stage) StartFlood(ctx context.Context, from string, f traffic.Flood) (acts.Flood, error) {
+	h, err := s.lab.Host(from)
+	if err != nil {
+		return nil, err
+	}
+	return h.StartFlood(ctx, f)
+}
+
 // Web are the three pods, all ready.
 func (s *Stage) Web() (out []manifests.Endpoint) {
 	for _, name := range lab.WebPods {

@@ -41,6 +41,7 @@ type Port struct {
 	PeerMAC   string   `json:"peerMAC,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
 	Routes    []string `json:"routes,omitempty"` // prefixes that leave through it
+	Policed   uint64   `json:"policed"`          // packets dropped because it asked for more than its share
 }
 
 // Problem is something that could not be honoured.

@@ -1,0 +1,39 @@
+package metrics
+
+import (
+	"fmt"
+
+	"lace-cni.io/lace/fastpath/counter"
+	"lace-cni.io/lace/fastpath/police"
+)
+
+func alarms(r *Reading, to send) {
+	if r.Go == nil {
+		return
+	}
+	for a := range counter.Alarms {
+		v := 0.0
+		if r.Go.Raised(a) {
+			v = 1
+		}
+		to(v, a.String())
+	}
+}
+
+// policed bears the device and not the port's id: ids mean something only to one node's
+// tables.
+func policed(r *Reading, to send) {
+	if r.Kernel == nil {
+		return
+	}
+	for i := range r.Kernel.Policed {
+		p := &r.Kernel.Policed[i]
+		device, known := r.Devices[p.Port]
+		if !known {
+			device = fmt.Sprintf("port %d", p.Port)
+		}
+		for ask := range police.Ask(police.Asks) {
+			to(float64(p.Packets[ask]), device, ask.String())
+		}
+	}
+}
