@@ -103,6 +103,7 @@ func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Pu
 func (pl *Pipeline) enterWith(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) {
 	v := &pl.visit
 	v.tables, v.punt, v.frame, v.trace, v.held = tables, punt, frame, trace, false
+	v.out = nil // the last packet's, perhaps of tables that are gone
 	v.ns, v.tick = now, conntrack.Tick(now)
 }
 
