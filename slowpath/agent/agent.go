@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"net/netip"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,6 +62,23 @@ func tell(ctx context.Context, p *publish.Publisher, to Tell) error {
 	}
 }
 
+// lean gives memory back once the first tables are published: reading everything at once
+// takes a multiple of what is kept, and a node's memory is the pods'.
+func lean(ctx context.Context, p *publish.Publisher) error {
+	for {
+		changed := p.Changed()
+		if p.State() != nil {
+			debug.FreeOSMemory()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
 // part is something that runs until its context ends.
 type part func(context.Context) error
 
@@ -102,6 +120,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
 		seen.run,
 		func(ctx context.Context) error { return tell(ctx, publisher, c.Tell) },
+		func(ctx context.Context) error { return lean(ctx, publisher) },
 	) {
 		group.Go(func() error { return run(ctx) })
 	}
