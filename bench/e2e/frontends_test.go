@@ -56,11 +56,14 @@ func (c *cluster) through(w way, service string, d door) traffic.Request {
 }
 
 // TestFrontends: what clients of every place get at every kind of address, with the lane and
-// without it.
+// without it, delivered either way.
 func TestFrontends(t *testing.T) {
-	for _, lane := range lanes {
-		t.Run("lane "+lane, func(t *testing.T) {
-			c := newCluster(t, lab.Topology{RPFilter: 1, PodStyle: lab.PTP, Workers: 2, Lane: lane})
+	for _, how := range []lab.Topology{
+		{Lane: "on", Delivery: "direct"}, {Lane: "off", Delivery: "direct"}, {Lane: "on", Delivery: "stack"}, {Lane: "off", Delivery: "stack"},
+	} {
+		t.Run("lane "+how.Lane+", "+how.Delivery, func(t *testing.T) {
+			how.RPFilter, how.PodStyle, how.Workers = 1, lab.PTP, 2
+			c := newCluster(t, how)
 			c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
 			for name, s := range exposed {
 				c.save(t, name, c.endpoints(t, manifests.Ready, s.backends...))
