@@ -10,7 +10,7 @@ import (
 	"lace-cni.io/lace/fastpath/counter"
 )
 
-// floods are what a node has to bear. Rates are more than the workers can decide on a small
+// floods are what a node has to bear. Rates are more than one worker can decide on a small
 // machine; what is sent at all is what the processor manages beside everything else.
 var floods = []struct {
 	name   string
