@@ -64,18 +64,7 @@ func ownRoute(t *testing.T, c *cluster) {
 	for _, family := range []int{4, 6} {
 		reroute(t, c.Node("n1").PID(), podsOf2[family], c.Node("n2").Addr(family), "eth0", narrowMTU)
 	}
-	admin := c.Node("n1").Admin()
-	defer admin.Close()
-	eventually(t, "narrow uplink", func() bool {
-		ports, err := admin.Ports(t.Context())
-		c.must(t, err)
-		for _, p := range ports.Items {
-			if p.Device == "eth0" {
-				return p.MTU == narrowMTU
-			}
-		}
-		return false
-	})
+	c.awaitMTU(t, "eth0")
 }
 
 var podsOf2 = map[int]netip.Prefix{4: netip.MustParsePrefix("10.244.2.0/24"), 6: netip.MustParsePrefix("fd00:10:244:2::/64")}

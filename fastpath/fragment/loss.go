@@ -9,7 +9,8 @@ type Losses struct {
 	any           bool
 }
 
-func (l *Losses) add(r reason.Reason, frames, bytes int) {
+// Add notes frames of so many bytes together.
+func (l *Losses) Add(r reason.Reason, frames, bytes int) {
 	if frames == 0 {
 		return
 	}

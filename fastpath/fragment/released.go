@@ -35,7 +35,7 @@ func (r *Released) Drop(why reason.Reason, lost *Losses) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for r.first != 0 {
-		lost.add(why, 1, int(s.store.size[r.first]))
+		lost.Add(why, 1, int(s.store.size[r.first]))
 		r.pop()
 	}
 }

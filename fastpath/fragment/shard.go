@@ -149,7 +149,7 @@ func (s *shard) remove(i uint32, hash uint64) {
 
 // letGo drops what a datagram holds.
 func (s *shard) letGo(d *datagram, why reason.Reason, lost *Losses) {
-	lost.add(why, int(d.frames), int(d.bytes))
+	lost.Add(why, int(d.frames), int(d.bytes))
 	for f := d.first; f != 0; {
 		next := s.store.frame[f]
 		s.store.drop(f)

@@ -124,15 +124,6 @@ func TestClassify(t *testing.T) {
 // TestRouter: what a router checks.
 func TestRouter(t *testing.T) {
 	last := func(f *frame.Frame) { f.TTL = 1 }
-	size := func(n int) func(*frame.Frame) {
-		return func(f *frame.Frame) {
-			headers := 20 + hdr(f)
-			if f.Src.Addr().Is6() {
-				headers += 20
-			}
-			f.Payload = make([]byte, n-headers)
-		}
-	}
 	small := func(w *world) {
 		w.serve("vip", "web:8080")
 		w.port("web", func(p *table.Port) { p.MTU = 1400 })
@@ -159,14 +150,14 @@ func TestRouter(t *testing.T) {
 		{
 			sentence: "a packet as long as the way out takes goes",
 			given:    small,
-			steps:    []step{{sends: "client:4000 > vip:80", with: size(1400), is: reason.NewFlow, becomes: "client:4000 > web:8080", via: "direct web", ttl: -1}},
+			steps:    []step{{sends: "client:4000 > vip:80", with: sized(1400), is: reason.NewFlow, becomes: "client:4000 > web:8080", via: "direct web", ttl: -1}},
 		},
 		{
-			sentence: "a packet longer than the way out takes is not sent on, and its sender told",
+			sentence: "a packet longer than the way out takes, and not to be cut, is not sent on, and its sender told",
 			given:    small,
 			steps: steps(opens,
-				step{sends: "client:4000 > vip:80", with: size(1401), is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"},
-				step{sends: "client:4001 > vip:80", flags: syn, with: size(1401), is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"}),
+				step{sends: "client:4000 > vip:80", with: sized(1401), is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"},
+				step{sends: "client:4001 > vip:80", flags: syn, with: sized(1401), is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"}),
 		},
 		{
 			sentence: "the node's own stack has no size limit",
@@ -174,7 +165,7 @@ func TestRouter(t *testing.T) {
 				w.serve("vip", "node:8080")
 				w.port("node", func(p *table.Port) { p.MTU = 100 })
 			},
-			steps: []step{{sends: "client:4000 > vip:80", with: size(1401), is: reason.NewFlow, becomes: "client:4000 > node:8080", via: "stack client"}},
+			steps: []step{{sends: "client:4000 > vip:80", with: sized(1401), is: reason.NewFlow, becomes: "client:4000 > node:8080", via: "stack client"}},
 		},
 	})
 }

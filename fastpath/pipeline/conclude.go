@@ -14,8 +14,7 @@ func (pl *Pipeline) conclude(r reason.Reason) reason.Reason {
 	r = pl.complain(r)
 	switch r.Class() {
 	case reason.ClassForward:
-		// Padding behind the packet has no meaning and is not sent on.
-		v.length = v.packet.End
+		v.length = pl.leave()
 	case reason.ClassPass:
 		v.pass()
 	case reason.ClassAnswer:

@@ -52,13 +52,16 @@ func (pl *Pipeline) forward() reason.Reason {
 func (v *visit) routed() bool { return v.out.Kind != table.PortHost && !v.fromHost() }
 
 // fits checks what a router checks: the packet may still travel, and is not longer than
-// the way out takes.
+// the way out takes, or may be cut.
 func (v *visit) fits() reason.Reason {
 	switch {
 	case v.routed() && v.packet.TTL <= 1:
 		return reason.TTLExceeded
 	case v.out.Kind != table.PortHost && uint32(v.packet.End-v.packet.L3) > v.out.MTU:
-		return reason.TooBig
+		v.cuts = v.packet.MayCut(v.out.MTU)
+		if !v.cuts {
+			return reason.TooBig
+		}
 	}
 	return reason.None
 }

@@ -129,14 +129,18 @@ func (pl *Pipeline) followFirst() reason.Reason {
 	return fate.Reason
 }
 
-// Next decides about the next of the fragments that were held for the first one in hand:
-// to be called while the last Result says More. It writes the fragment into frame, which
-// gives its capacity, and returns how long it was when it came.
+// Next gives the next of the fragments into which the packet in hand was cut, or decides about
+// the next of those that were held for the one in hand: to be called while the last Result
+// says More. It writes the fragment into frame, which gives its capacity, and returns how
+// long it was when it came.
 func (pl *Pipeline) Next(tables *table.Snapshot, frame []byte, now int64, trace *Trace) (length int, r Result) {
 	frame = frame[:cap(frame)]
+	if pl.cut.Any() {
+		return pl.nextPiece(frame, trace)
+	}
 	length = pl.released.Next(frame)
 	if length == 0 || length > len(frame) {
-		return length, Result{Reason: reason.TooBig, More: pl.released.Any()}
+		return length, Result{Reason: reason.TooBig, More: pl.more()}
 	}
 	punt, _ := packet.ReadPunt(frame)
 	pl.enterWith(tables, frame[:length], punt, now, trace)
@@ -156,9 +160,14 @@ func (pl *Pipeline) catchUp() reason.Reason {
 }
 
 // Abandon drops the fragments that Next would have returned, for want of frames.
-func (pl *Pipeline) Abandon() { pl.released.Drop(reason.RingFull, &pl.lost) }
+func (pl *Pipeline) Abandon() {
+	pl.released.Drop(reason.RingFull, &pl.lost)
+	frames, bytes := pl.cut.Rest()
+	pl.lost.Add(reason.RingFull, frames, bytes)
+	pl.cut.Forget()
+}
 
-// Lost calls count for the fragments that were held and are dropped by now.
+// Lost calls count for the fragments that were held, or cut off, and are dropped by now.
 func (pl *Pipeline) Lost(now int64, count func(r reason.Reason, frames, bytes int)) {
 	if now-pl.forgot >= forgetEvery || now < pl.forgot {
 		pl.forgot = now

@@ -12,13 +12,13 @@ import (
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/packet/frame"
 	"lace-cni.io/lace/fastpath/reason"
-	"lace-cni.io/lace/fastpath/table"
 )
 
 // pieces is one sentence about a datagram that comes in pieces, in both families.
 type pieces struct {
 	sentence string
 	protocol uint8 // 0: UDP
+	families []int // nil: both
 	given    func(*world)
 	before   []step // packets before it
 	sends    string // as in step
@@ -26,8 +26,9 @@ type pieces struct {
 	// comes says in which order its fragments come, and what becomes of each: "1:held
 	// 0:new-flow+established" is the second one, which is held, and the first one, behind
 	// which the second leaves. Other words: "wait" lets fragment.Lifetime pass,
-	// "lost:REASON=N" are held fragments dropped since the last look.
+	// "lost:REASON=N" are held fragments dropped since the last look, "then" does what then says.
 	comes string
+	then  func(*world)
 	// extra are fragments besides those of the datagram, numbered from the end.
 	extra   func(whole []byte) [][]byte
 	becomes string // all that left put together; "": does not come together; "=" what came
@@ -128,6 +129,9 @@ func (c *pieces) play(t *testing.T, family int) {
 	for _, word := range strings.Fields(c.comes) {
 		what, want, _ := strings.Cut(word, ":")
 		switch what {
+		case "then":
+			c.then(w)
+			continue
 		case "wait":
 			w.clock += fragment.Lifetime + time.Second
 			continue
@@ -309,11 +313,25 @@ func TestFragments(t *testing.T) {
 			given: web, sends: "client:4000 > vip:81", comes: "1:held 0:unknown-port 2:fragment lost:fragment=1", answer: true, via: "direct client"},
 		{sentence: "with a source that does not live behind the port are dropped with the first one",
 			given: web, sends: client, at: "in other", comes: "1:held 0:spoofed-source 2:fragment lost:fragment=1"},
-		{sentence: "too long for the way out",
-			given: func(w *world) { web(w); w.port("web", func(p *table.Port) { p.MTU = 700 }) },
+		{sentence: "too long for the way out: routers cut none of IPv6",
+			given: and(web, narrow("web", 700)), families: []int{6},
 			sends: client, comes: "1:held 0:packet-too-big 2:fragment lost:fragment=1", answer: true, via: "direct client"},
+		{sentence: "too long for the way out by themselves: the sender cannot be told by later ones",
+			given: web, families: []int{6}, sends: client, comes: "0:new-flow then 1:too-big", via: "direct web", then: narrow("web", 700)},
+		{sentence: "too long for the way out are cut again",
+			given: and(web, narrow("web", 700)), families: []int{4},
+			sends: client, comes: "0:new-flow+cut 1:established+cut 2:established", becomes: toWeb, via: "direct web"},
+		{sentence: "too long for the way out are cut again, those that were held too",
+			given: and(web, narrow("web", 700)), families: []int{4},
+			sends: client, comes: "2:held 1:held 0:new-flow+cut+established+established+cut", becomes: toWeb, via: "direct web"},
+		{sentence: "of which later ones only are too long for the way out by now",
+			given: web, families: []int{4}, sends: client, comes: "0:new-flow then 1:established+cut 2:established", becomes: toWeb, via: "direct web", then: narrow("web", 700)},
 	} {
-		for _, family := range []int{4, 6} {
+		families := c.families
+		if families == nil {
+			families = []int{4, 6}
+		}
+		for _, family := range families {
 			t.Run(fmt.Sprintf("%s/v%d", c.sentence, family), func(t *testing.T) { c.play(t, family) })
 		}
 	}

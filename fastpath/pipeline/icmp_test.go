@@ -32,6 +32,7 @@ type complaint struct {
 	types6   [][2]uint8
 	with     func(*frame.Frame) // changes the quoted packet
 	hops     uint8              // of the error; 0: 64
+	uncut    bool               // nobody may cut the error
 
 	is              reason.Reason
 	becomesFrom     string
@@ -119,6 +120,7 @@ func (w *world) complain(c *complaint, typ, code uint8) {
 	if c.hops != 0 {
 		in.TTL = c.hops
 	}
+	in.DF = c.uncut && w.family == 4
 	raw := in.Bytes()
 	b := append(make([]byte, 0, 4096), raw...)
 	before := w.everything()
@@ -363,7 +365,7 @@ func TestICMPErrorNotTranslated(t *testing.T) {
 			sentence: "an error that does not fit the way out is dropped, for errors are not answered", given: func(w *world) {
 				serves(w)
 				w.port("client", func(p *table.Port) { p.MTU = 68 })
-			}, flow: []step{opens}, with: func(f *frame.Frame) { f.Payload = make([]byte, 60) },
+			}, flow: []step{opens}, with: func(f *frame.Frame) { f.Payload = make([]byte, 60) }, uncut: true,
 			from: "web", to: "client", about: "client:4000 > web:8080", is: reason.TooBig,
 		},
 		{

@@ -40,6 +40,7 @@ type Pipeline struct {
 	fate     fragment.Fate     // of the datagram in hand
 	released fragment.Released // fragments that waited for the one in hand
 	lost     fragment.Losses
+	cut      cut   // fragments of the packet in hand, which did not fit its way out
 	forgot   int64 // when unfinished datagrams were looked for last
 
 	source  packet.Addr // of the flow that is looking for a source port
@@ -86,6 +87,7 @@ type visit struct {
 	packet packet.Packet
 	tuple  conntrack.Tuple // of the packet, once it is known to have ports
 	held   bool            // the frame waits for the first fragment of its datagram
+	cuts   bool            // the packet is to be cut for its way out
 }
 
 // Process decides about one frame that was punted. It rewrites the frame in place or
@@ -102,7 +104,7 @@ func (pl *Pipeline) Process(tables *table.Snapshot, frame []byte, punt packet.Pu
 // enterWith takes a frame in hand.
 func (pl *Pipeline) enterWith(tables *table.Snapshot, frame []byte, punt packet.Punt, now int64, trace *Trace) {
 	v := &pl.visit
-	v.tables, v.punt, v.frame, v.trace, v.held = tables, punt, frame, trace, false
+	v.tables, v.punt, v.frame, v.trace, v.held, v.cuts = tables, punt, frame, trace, false, false
 	v.out = nil // the last packet's, perhaps of tables that are gone
 	v.ns, v.tick = now, conntrack.Tick(now)
 }
@@ -115,7 +117,7 @@ func (pl *Pipeline) result(decision reason.Reason) (r Result) {
 	}
 	r.Reason = pl.conclude(decision)
 	r.Verdict = verdictOf(r.Reason)
-	r.More = pl.released.Any()
+	r.More = pl.more()
 	if r.Verdict != Drop {
 		r.Inject, r.Port, r.Len = v.how, v.out.ID, v.length
 	}

@@ -30,7 +30,7 @@ type Result struct {
 	Inject  packet.Inject // how the kernel is to deliver the frame; written into it already
 	Port    uint16        // id of the port that Inject speaks of; 0 when dropped
 	Len     int           // length of the frame to send, in bytes; 0 when dropped
-	More    bool          // fragments waited for this one: call Next
+	More    bool          // fragments are to be sent behind this one: call Next
 }
 
 // verdictOf follows from the reason's class, so that the two cannot disagree.

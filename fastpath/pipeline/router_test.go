@@ -73,12 +73,6 @@ func TestRouterAnswers(t *testing.T) {
 			},
 		},
 		{
-			sentence: "a sender that lets routers cut its packets is told, too, for Lace does not cut",
-			given:    and(serving("vip", "web:8080"), narrow("web", 1400)),
-			steps: steps(opens, step{sends: "client:4000 > vip:80", flags: ack, with: func(f *frame.Frame) { sized(1401)(f); f.DF = false },
-				is: reason.PacketTooBig, answer: true, becomes: "node", mtu: 1400, via: "direct client"}),
-		},
-		{
 			sentence: "a long packet is quoted as far as an ICMP error may be long",
 			given:    and(serving("vip", "web:8080"), narrow("web", 1400)),
 			steps:    steps(opens, tooBig("client:4000 > vip:80", "", "node", "direct client", 1400, 2000)),

@@ -83,6 +83,9 @@ const (
 	FragmentTableFull // the bounds for unfinished datagrams were used up
 	FragmentDuplicate // fragment that has come before
 
+	// Forward.
+	Cut // later fragment of a packet that was cut for its way out
+
 	Count // number of reasons
 )
 
@@ -136,6 +139,7 @@ var entries = [Count]entry{
 	FragmentTiny:        {"fragment-tiny", ClassDrop, "First fragment too small for its transport header, and those that follow it"},
 	FragmentTableFull:   {"fragment-table-full", ClassDrop, "The port has more unfinished fragmented datagrams than it may, or one has too many fragments"},
 	FragmentDuplicate:   {"fragment-duplicate", ClassDrop, "Fragment that has come before"},
+	Cut:                 {"cut", ClassForward, "Later fragment of a packet that was cut, because it did not fit the way out whole"},
 }
 
 // String is the word used everywhere.

@@ -47,6 +47,7 @@ enum reason {
 	REASON_FRAGMENT_TINY = 40, /* drop: First fragment too small for its transport header, and those that follow it */
 	REASON_FRAGMENT_TABLE_FULL = 41, /* drop: The port has more unfinished fragmented datagrams than it may, or one has too many fragments */
 	REASON_FRAGMENT_DUPLICATE = 42, /* drop: Fragment that has come before */
+	REASON_CUT = 43, /* forward: Later fragment of a packet that was cut, because it did not fit the way out whole */
 };
 
 #endif
