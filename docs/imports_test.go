@@ -32,6 +32,7 @@ var layers = []struct {
 	{"fastpath/police", nil, "how much a port may ask is a matter of rings and time alone"},
 	{"fastpath/fragment", []string{"fastpath/packet", "fastpath/conntrack", "fastpath/reason"}, "a fragment follows the flow of the first one, or is dropped with a reason"},
 	{"fastpath/pipeline", []string{"fastpath/affinity", "fastpath/packet", "fastpath/checksum", "fastpath/conntrack", "fastpath/fragment", "fastpath/lane", "fastpath/nat", "fastpath/table", "fastpath/reason"}, "the verdict is a function of packet, tables and flows"},
+	{"fastpath/pipeline/matrix", []string{"fastpath/packet", "fastpath/reason", "fastpath/table"}, "cases are data for the tests of the pipeline and of the process"},
 	{"fastpath/port", []string{"xdp/xsk"}, "a port carries frames and does not look into them"},
 	{"fastpath/worker", []string{"fastpath/packet", "fastpath/conntrack", "fastpath/pipeline", "fastpath/port", "fastpath/counter", "fastpath/police", "fastpath/reason", "fastpath/table"}, "the loop joins port and pipeline"},
 	{"fastpath/right", nil, "a process's rights stand alone"},
