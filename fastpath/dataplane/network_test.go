@@ -60,14 +60,20 @@ func newNetwork(t testing.TB) *network {
 	t.Helper()
 	testenv.Privileged(t)
 	n := &network{t: t}
-	for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
-		n.must(os.WriteFile("/proc/sys/net/"+name, []byte("1"), 0))
-	}
-	n.must(netlink.LinkSetUp(n.link("lo")))
+	n.forward()
 	n.client = n.pod("client", 2)
 	n.web = n.pod("web", 3)
 	n.uplink()
 	return n
+}
+
+// forward makes the node a router.
+func (n *network) forward() {
+	n.t.Helper()
+	for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
+		n.must(os.WriteFile("/proc/sys/net/"+name, []byte("1"), 0))
+	}
+	n.must(netlink.LinkSetUp(n.link("lo")))
 }
 
 // uplink connects the node with the wire.
