@@ -29,15 +29,6 @@ func longDatagramsComeOver(t *testing.T, c *cluster) {
 	}
 }
 
-func (c *cluster) wantEchoes(t *testing.T, from string, r traffic.Request, what string) {
-	t.Helper()
-	tally, err := c.host(t, from).Burst(t.Context(), traffic.Burst{Request: r, Count: 4, Parallel: 1})
-	c.must(t, err)
-	if tally.Failed() > 0 {
-		t.Errorf("%s to %s: %d of %d datagrams of %d bytes were not echoed: %s", from, what, tally.Failed(), tally.Attempts, r.Bytes, tally.First)
-	}
-}
-
 // Fragments between a backend and somebody who does not ask by its VIP are not Lace's.
 func longDirectDatagrams(t *testing.T, c *cluster) {
 	for _, from := range []string{"shopper", "visitor", "n1", lab.OutsideName} {

