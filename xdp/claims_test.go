@@ -70,6 +70,27 @@ func TestSyncSources(t *testing.T) {
 	}
 }
 
+// TestAddSources: an address is there before the port is told of it, and until it is let go.
+func TestAddSources(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	frame := from("10.1.0.9", "10.96.0.1", 6, tcp(1000, 80))
+	ports, addresses := n.ports(), n.addresses()
+	added := append(n.addresses(), table.Address{Addr: mapped("10.1.0.9"), Port: podID})
+	at := func(does string, want outcome) {
+		t.Helper()
+		t.Run(does, func(t *testing.T) {
+			check(t, n.run(t, n.o.bpf.FromPod, frame, skb{Ifindex: uint32(n.pod)}), want)
+		})
+	}
+	must(t, n.o.AddSources(added))
+	at("added", punted(frame, podID, packet.PuntVIP))
+	must(t, n.o.AddSources(addresses))
+	at("not among those that are added", punted(frame, podID, packet.PuntVIP))
+	must(t, n.o.SyncPorts(ports))
+	must(t, n.o.SyncSources(addresses))
+	at("gone", refused(frame, reason.SpoofedSource))
+}
+
 // TestMirror: a sync writes what differs, a full map is named with its size and keeps what
 // fits.
 func TestMirror(t *testing.T) {

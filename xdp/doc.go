@@ -5,7 +5,7 @@
 // outlive the process, and keeps ports, sources and claims equal to the tables it is given.
 //
 //	Open ─▶ conntrack.Map(FlowMemory) ─▶ SetFlowKeys ─▶ OpenTrunk ─▶ AttachTrunk
-//	     ─▶ SyncGenerations, SyncPorts, SyncSources, SyncClaims (again with every snapshot)
+//	     ─▶ SyncGenerations, AddSources, SyncPorts, SyncSources, SyncClaims (again with every snapshot)
 //	     ─▶ SetLane ─▶ SetSocket
 //
 // It decides nothing about a packet, knows nothing of Services and touches no device

@@ -12,8 +12,8 @@
 //	lock ▶ kernel programs ▶ flow table ▶ trunk ▶ sockets ▶ last snapshot ▶ workers
 //	                                              ▲ new snapshot: watch ▶ check ▶ swap ▶ sync
 //
-// To sync is, in this order: revoke what the lane must not repeat, switch the lane, then
-// ports, sources and claims.
+// To sync is, in this order: revoke what the lane must not repeat, switch the lane, add new
+// sources, then ports, sources that go, and claims.
 //
 // A new snapshot that does not pass its checks is refused with a log line and counted;
 // the last good one stays in use. Once a second the kernel side is compared with the

@@ -22,6 +22,7 @@ import (
 type kernel interface {
 	SyncGenerations(*table.Snapshot) error
 	SetLane(on bool) error
+	AddSources([]table.Address) error
 	SyncPorts([]table.Port) error
 	SyncSources([]table.Address) error
 	SyncClaims([]xdp.Claim) error
@@ -128,10 +129,13 @@ func (t *tables) reconcile() {
 	}
 }
 
+// sync tells the kernel what is in use. Addresses come before the ports behind which they
+// live and go after them: a pod's first packet and its last are its own.
 func (t *tables) sync(s *table.Snapshot) error {
 	return errors.Join(
 		t.kernel.SyncGenerations(s), t.kernel.SetLane(s.Settings().Lane != 0),
-		t.kernel.SyncPorts(s.Ports()), t.kernel.SyncSources(s.Addresses()), t.kernel.SyncClaims(claims(s)))
+		t.kernel.AddSources(s.Addresses()), t.kernel.SyncPorts(s.Ports()), t.kernel.SyncSources(s.Addresses()),
+		t.kernel.SyncClaims(claims(s)))
 }
 
 // report logs a failure once, until it is over.

@@ -46,6 +46,7 @@ func (r *recorder) SetLane(on bool) error {
 	return r.note("lane", 0)
 }
 
+func (r *recorder) AddSources(a []table.Address) error  { return r.note("add sources", len(a)) }
 func (r *recorder) SyncPorts(p []table.Port) error      { return r.note("ports", len(p)) }
 func (r *recorder) SyncSources(a []table.Address) error { return r.note("sources", len(a)) }
 func (r *recorder) SyncClaims(c []xdp.Claim) error      { return r.note("claims", len(c)) }
@@ -124,10 +125,11 @@ func TestOrderOfANewSnapshot(t *testing.T) {
 	want := []string{
 		// Claims that go, go while the old tables are in use; those that come, come last.
 		// The lane is told what is void as soon as Go knows better, and before ports change.
+		// A port's addresses are there before it is attached to, and until it is let go.
 		"generation 0: trim claims to 2", "generation 0: backends and 0", "generation 1: generations of 1", fmt.Sprint("generation 1: lane ", first),
-		"generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2",
+		"generation 1: add sources 0", "generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2",
 		"generation 1: trim claims to 1", "generation 1: backends and 0", "generation 2: generations of 2", fmt.Sprint("generation 2: lane ", 1-first),
-		"generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1",
+		"generation 2: add sources 0", "generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1",
 	}
 	if diff := cmp.Diff(want, r.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
