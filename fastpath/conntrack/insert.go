@@ -39,9 +39,7 @@ func (t *Table) insert(p *pair, now uint32) Result {
 	if t.overShare(p.fwd.In) {
 		return ShareFull
 	}
-	p.fslt = t.place(p.fh, 0)
-	p.rslt = t.place(p.rh, p.fslt)
-	if p.fslt == 0 || p.rslt == 0 {
+	if !t.placePair(p) {
 		return Full
 	}
 	t.occupy(p.fh, p.fslt)
@@ -50,6 +48,18 @@ func (t *Table) insert(p *pair, now uint32) Result {
 	t.flows.Add(1)
 	t.shares.add(p.fwd.In, 1)
 	return Inserted
+}
+
+// placePair finds slots for both tuples. Where they share a bucket and one of them finds room
+// in it alone, that one has to choose first.
+func (t *Table) placePair(p *pair) bool {
+	p.fslt = t.place(p.fh, 0)
+	p.rslt = t.place(p.rh, p.fslt)
+	if p.fslt != 0 && p.rslt == 0 {
+		p.rslt = t.place(p.rh, 0)
+		p.fslt = t.place(p.fh, p.rslt)
+	}
+	return p.fslt != 0 && p.rslt != 0
 }
 
 // admitted counts a new flow among the unconfirmed, if it is; without room it is taken out
