@@ -89,6 +89,9 @@ func (p *Packet) parseTransport() Outcome {
 		if n := int(binary.BigEndian.Uint16(l4[4:6])); n < UDPLen || n > len(l4) && !p.More && !p.Cut {
 			return Invalid
 		}
+		if p.Family == 6 && l4[6]|l4[7] == 0 {
+			return Invalid // IPv6 has no other checksum (RFC 8200, section 8.1)
+		}
 	case ProtocolSCTP:
 		if len(l4) < SCTPLen {
 			return Truncated

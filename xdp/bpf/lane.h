@@ -28,6 +28,18 @@ struct transport {
 
 INLINE u32 ip_len(const struct packet *p) { return p->v6 ? 40 : 20; }
 
+/* IPv6 has no other checksum than UDP's, so that none is an error, which Go counts (RFC 8200,
+ * section 8.1). */
+INLINE int udp_has_checksum(struct __sk_buff *skb, const struct packet *p)
+{
+	u8 copy[2], *b;
+
+	if (!p->v6)
+		return 1;
+	b = bytes(skb, ETH_HLEN + 40 + UDP_CHECK, 2, copy);
+	return b && (b[0] | b[1]);
+}
+
 INLINE int transport_read(struct __sk_buff *skb, const struct packet *p, struct transport *t)
 {
 	u8 copy[2], *b;
@@ -35,7 +47,7 @@ INLINE int transport_read(struct __sk_buff *skb, const struct packet *p, struct 
 	if (p->protocol == IPPROTO_UDP) {
 		t->len = 8;
 		t->flags = 0;
-		return 1;
+		return udp_has_checksum(skb, p);
 	}
 	if (p->protocol != IPPROTO_TCP)
 		return 0;
