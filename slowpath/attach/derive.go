@@ -91,7 +91,8 @@ func routable(a netip.Addr) bool {
 // narrow lowers the MTU of a port to the smallest that any route through its device has:
 // packets of Services are delivered past the routes, and must not be longer than the kernel
 // would send them. Where routes differ, the others get packets shorter than they could be,
-// which nobody misses; too long ones would vanish.
+// which nobody misses; too long ones would vanish. The routes to the trunk are Lace's own,
+// and say what lies behind it, not what it takes.
 func (d *derivation) narrow(ports []model.Port) {
 	least := make(map[int]int)
 	for i := range d.Routes {
@@ -102,7 +103,7 @@ func (d *derivation) narrow(ports []model.Port) {
 	}
 	for i := range ports {
 		p := &ports[i]
-		if mtu := least[p.Ifindex]; mtu >= minMTU && mtu < p.MTU {
+		if mtu := least[p.Ifindex]; p.Kind != model.PortHost && mtu >= minMTU && mtu < p.MTU {
 			p.MTU = mtu
 		}
 	}

@@ -2,8 +2,10 @@ package attach
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/slowpath/netdev"
 )
 
@@ -46,5 +48,18 @@ func TestRouteMTU(t *testing.T) {
 				t.Errorf("ports missing: %v", want)
 			}
 		})
+	}
+}
+
+// TestRouteMTUOfTheTrunk: that the routes to the trunk carry what lies behind it does not
+// make the trunk itself narrower.
+func TestRouteMTUOfTheTrunk(t *testing.T) {
+	w := newWorld(t)
+	w.trunk(3498)
+	w.must(w.AppendRoute(netdev.Route{Destination: netip.MustParsePrefix("10.96.0.0/16"), Device: w.index(Trunk), MTU: 1280}))
+	a, _ := w.derive(newIDs(nil))
+	i := slices.IndexFunc(a.Ports, func(p model.Port) bool { return p.Kind == model.PortHost })
+	if i < 0 || a.Ports[i].MTU != 3498 {
+		t.Errorf("ports %+v, want the trunk's with an MTU of 3498", a.Ports)
 	}
 }
