@@ -91,7 +91,6 @@ func TestLanePunt(t *testing.T) {
 	body := func(frame []byte) []byte { l4, _ := header(frame); return frame[l4:] }
 	tcpBody, udpBody, udpBody6 := body(laneTCP.there(ack, "x")), body(udpFlow.there(0, "x")), body(six.there(ack, "x"))
 	long := string(make([]byte, 1400-40+1))
-	frag := func(field uint16) []byte { return ip4(udpFlow.client, udpFlow.vip, 17, field, nil, udpBody) }
 	for _, c := range []struct {
 		does    string
 		program *ebpf.Program
@@ -115,7 +114,6 @@ func TestLanePunt(t *testing.T) {
 		{"one byte more over IPv6", in, n.pod, podID, six.there(ack, long[:1400-60+1]), CauseMTU},
 		{"IPv4 options", in, n.pod, podID, ip4(laneTCP.client, laneTCP.vip, 6, 0, []byte{7, 3, 4, 0}, tcpBody), CauseHeader},
 		{"an IPv6 extension header", in, n.pod, podID, ip6(six.client, six.vip, 60, extensions(1, 6, udpBody6)), CauseHeader},
-		{"the first fragment", in, n.pod, podID, frag(fragFirst), CauseHeader},
 		{"an IPv6 fragment header", in, n.pod, podID, ip6(six.client, six.vip, 44, join([]byte{6, 0, 0, 0, 0, 0, 0, 1}, udpBody6)), CauseHeader},
 		{"TCP cut off behind its ports", in, n.pod, podID, from(laneTCP.client, laneTCP.vip, 6, tcpBody[:8]), CauseHeader},
 		{"TCP cut off before its checksum", in, n.pod, podID, from(laneTCP.client, laneTCP.vip, 6, tcpBody[:16]), CauseHeader},
@@ -129,6 +127,13 @@ func TestLanePunt(t *testing.T) {
 		t.Run(c.does, func(t *testing.T) { n.punts(t, c.program, c.ifindex, c.frame, c.port, c.why) })
 	}
 	pod, other := skb{Ifindex: uint32(n.pod)}, skb{Ifindex: uint32(n.other)}
+	t.Run("the first fragment, told by its destination as the others are", func(t *testing.T) {
+		first := ip4(udpFlow.client, udpFlow.vip, 17, fragFirst, nil, udpBody)
+		check(t, n.run(t, in, first, pod), punted(first, podID, packet.PuntVIP))
+		if n.cause != CauseHeader {
+			t.Errorf("punted for %v, want %v", n.cause, CauseHeader)
+		}
+	})
 	t.Run("what just fits the way out", func(t *testing.T) {
 		n.hits(t, in, pod, laneTCP.there(ack, long[1:]))
 		n.hits(t, in, pod, six.there(ack, long[1:1400-60+1]))
