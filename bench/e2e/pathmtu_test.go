@@ -179,6 +179,12 @@ func tooLong(t *testing.T, pid int, to netip.AddrPort, mtu int) {
 // dialUncut opens a UDP socket in another namespace whose datagrams nobody may cut.
 func dialUncut(t *testing.T, pid int, to netip.AddrPort) *net.UDPConn {
 	t.Helper()
+	return dialUDP(t, pid, to, unix.IP_PMTUDISC_DO, unix.IPV6_PMTUDISC_DO)
+}
+
+// dialUDP opens a UDP socket in another namespace with a way of path MTU discovery.
+func dialUDP(t *testing.T, pid int, to netip.AddrPort, discover4, discover6 int) *net.UDPConn {
+	t.Helper()
 	var conn *net.UDPConn
 	done := make(chan error)
 	go func() {
@@ -201,9 +207,9 @@ func dialUncut(t *testing.T, pid int, to netip.AddrPort) *net.UDPConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	level, option, discover := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO
+	level, option, discover := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover4
 	if to.Addr().Is6() {
-		level, option, discover = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO
+		level, option, discover = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, discover6
 	}
 	var failed error
 	if err := raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), level, option, discover) }); err != nil || failed != nil {

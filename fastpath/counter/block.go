@@ -70,7 +70,7 @@ func (b *Block) Write(now int64) {
 	copy(words, b.packets[:])
 	copy(words[s.reasons:], b.bytes[:])
 	copy(words[2*s.reasons:], b.events[:])
-	words[s.used()-1] = uint64(now)
+	words[s.beat(0)-s.block(0)] = uint64(now)
 	b.file.write(words, at)
 	b.written = now
 }

@@ -1,8 +1,8 @@
 // Package counter is the file in which the fast path counts and from which others read.
 //
 // It owns the layout of <state-dir>/counters: a header with the shape and the gauges of
-// the node, then one block per worker with packets and bytes by reason, events and a
-// heartbeat. Blocks are padded to cache lines, so that workers do not slow each other.
+// the node, then one block per worker with packets and bytes by reason, events, a
+// heartbeat and the black holes that the worker knows. Blocks are padded to cache lines, so that workers do not slow each other.
 //
 // It must never decide anything, block a worker, need a lock between workers, or depend on
 // what others do to the file: the counts live in the process's own memory and are written

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"lace-cni.io/lace/fastpath/blackhole"
 	"lace-cni.io/lace/fastpath/reason"
 )
 
@@ -20,7 +21,7 @@ var ErrLayout = errors.New("not a counter file of this layout")
 
 const magic = 0x31544e434543414c // "LACECNT1" read as little-endian
 
-// Words of the header. The shape is five words, the gauges follow.
+// Words of the header. The shape is six words, the gauges follow.
 const (
 	wordMagic = iota
 	wordLayout
@@ -29,6 +30,7 @@ const (
 	wordEvents
 	wordGauges
 	wordStride
+	wordHoles
 	firstGauge = 8
 	headerSize = 64 // words; room for gauges to come
 )
@@ -42,23 +44,24 @@ const (
 
 // shape says where everything lies in a file, in words of eight bytes.
 type shape struct {
-	workers, reasons, events, gauges, stride int
+	workers, reasons, events, gauges, stride, holes int
 }
 
 func newShape(workers int) shape {
-	s := shape{workers: workers, reasons: int(reason.Count), events: int(Events), gauges: int(Gauges)}
+	s := shape{workers: workers, reasons: int(reason.Count), events: int(Events), gauges: int(Gauges), holes: blackhole.Holes}
 	s.stride = (s.used() + line - 1) / line * line
 	return s
 }
 
 // used is the number of words of a block before padding: packets and bytes of every
-// reason, the events, the heartbeat.
-func (s shape) used() int { return 2*s.reasons + s.events + 1 }
+// reason, the events, the heartbeat, the black holes.
+func (s shape) used() int { return s.beat(0) - s.block(0) + 1 + s.holes*holeWords }
 
 func (s shape) words() int       { return headerSize + s.workers*s.stride }
 func (s shape) block(i int) int  { return headerSize + i*s.stride }
 func (s shape) event(i int) int  { return s.block(i) + 2*s.reasons }
 func (s shape) beat(i int) int   { return s.event(i) + s.events }
+func (s shape) hole(i int) int   { return s.beat(i) + 1 }
 func (s shape) packet(i int) int { return s.block(i) }
 func (s shape) byteAt(i int) int { return s.block(i) + s.reasons }
 
@@ -79,8 +82,9 @@ func readShape(words []uint64) (shape, error) {
 	s := shape{
 		workers: int(words[wordWorkers]), reasons: int(words[wordReasons]), events: int(words[wordEvents]),
 		gauges: int(words[wordGauges]), stride: int(words[wordStride]),
+		holes: int(words[wordHoles]),
 	}
-	fits := s.workers <= MaxWorkers && s.reasons <= maxNames && s.events <= maxNames &&
+	fits := s.workers <= MaxWorkers && s.reasons <= maxNames && s.events <= maxNames && s.holes <= maxNames &&
 		s.gauges <= headerSize-firstGauge && s.stride >= s.used() && s.words() <= len(words)
 	if !fits {
 		return shape{}, fmt.Errorf("%w: %d workers of %d words do not fit in %d words", ErrLayout, s.workers, s.stride, len(words))
@@ -95,6 +99,7 @@ func (s shape) write(words []uint64) {
 	words[wordEvents] = uint64(s.events)
 	words[wordGauges] = uint64(s.gauges)
 	words[wordStride] = uint64(s.stride)
+	words[wordHoles] = uint64(s.holes)
 	words[wordMagic] = magic
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"lace-cni.io/lace/fastpath/blackhole"
 	"lace-cni.io/lace/fastpath/reason"
 )
 
@@ -17,7 +18,8 @@ type Totals struct {
 	Reasons [reason.Count]Tally
 	Events  [Events]uint64
 	Gauges  [Gauges]uint64
-	Beats   []int64 // last sign of life of each worker, nanoseconds of the monotonic clock, 0 for none yet
+	Holes   []blackhole.Hole // the last seen first
+	Beats   []int64          // last sign of life of each worker, nanoseconds of the monotonic clock, 0 for none yet
 }
 
 // Reader holds what a counter file of a running fast path said when it was opened. Its
@@ -46,7 +48,7 @@ func Open(path string) (*Reader, error) {
 // Totals sums over the workers. Reasons, events and gauges that the file's writer did
 // not know are zero; those that only the writer knows are left out.
 func (r *Reader) Totals() Totals {
-	t := Totals{Workers: r.shape.workers, Beats: make([]int64, r.shape.workers)}
+	t := Totals{Workers: r.shape.workers, Beats: make([]int64, r.shape.workers), Holes: r.holes()}
 	for i := range r.shape.workers {
 		r.addWorker(&t, i)
 	}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"lace-cni.io/lace/fastpath/affinity"
+	"lace-cni.io/lace/fastpath/blackhole"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/fragment"
 	"lace-cni.io/lace/fastpath/lane"
@@ -47,6 +48,7 @@ type Pipeline struct {
 	clients *affinity.Table
 	client  affinity.Key // of the packet in hand, where it is asked for
 
+	holes    blackhole.Watch
 	visit    visit
 	quote    packet.Quote   // of the ICMP error in hand
 	flow     conntrack.Flow // the direction of the packet in hand
@@ -115,7 +117,9 @@ func (pl *Pipeline) result(decision reason.Reason) (r Result) {
 	if v.held {
 		return Result{Verdict: Hold}
 	}
+	lost := v.loss(decision)
 	r.Reason = pl.conclude(decision)
+	pl.lose(r.Reason, &lost)
 	r.Verdict = verdictOf(r.Reason)
 	r.More = pl.more()
 	if r.Verdict != Drop {

@@ -135,6 +135,9 @@ func (w *Worker) round(n int) error {
 	w.handOver(n < len(w.batch), now)
 	w.walk(tables, now)
 	w.pipeline.Lost(now, w.lost)
+	if holes, news := w.pipeline.BlackHoles(); news {
+		w.counters.Holes(holes)
+	}
 	w.release()
 	w.survey(now)
 	w.counters.Add(counter.Received, n)

@@ -25,6 +25,7 @@ func (s *Server) drops(*http.Request) (api.List[api.Drop], error) {
 			out = append(out, dropOf(r, "kernel", kernel.Reasons[r].Packets, kernel.Reasons[r].Bytes))
 		}
 	}
+	s.nameHoles(out, totals)
 	slices.SortStableFunc(out, func(a, b api.Drop) int { return cmp.Compare(b.Packets, a.Packets) })
 	return list(out), nil
 }

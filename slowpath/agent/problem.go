@@ -23,13 +23,13 @@ func (o *observer) State() *publish.State {
 	return &state
 }
 
-// problems are those of the publisher, those of node ports, what fills up, and what ails the
-// fast path.
+// problems are those of the publisher, those of node ports, what fills up, who loses packets for
+// their length, and what ails the fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
 	more := o.ports.found()
 	if f.alive {
-		more = slices.Concat(more, o.alarms(f.totals))
+		more = slices.Concat(more, o.alarms(f.totals), o.blackHoles(f.totals, monotonic()))
 	}
 	if len(more) > 0 {
 		problems = publish.Sorted(slices.Concat(problems, more))

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"lace-cni.io/lace/fastpath/blackhole"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver"
@@ -112,6 +113,9 @@ func (o *observer) reading() metrics.Reading {
 		Kernel:   kernelCounters(o.config.BPFFS),
 	}
 	r.Repairs = o.mended.with(f.totals)
+	if f.totals != nil {
+		r.Holes = blackhole.Current(f.totals.Holes, monotonic())
+	}
 	r.Published.Objects, r.Published.Queued = o.tally.read().objects, o.publisher.Queued()
 	r.Published.Problems = make(map[string]int)
 	for _, p := range o.problems(f) {

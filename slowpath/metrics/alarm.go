@@ -28,12 +28,17 @@ func policed(r *Reading, to send) {
 	}
 	for i := range r.Kernel.Policed {
 		p := &r.Kernel.Policed[i]
-		device, known := r.Devices[p.Port]
-		if !known {
-			device = fmt.Sprintf("port %d", p.Port)
-		}
+		device := r.device(p.Port)
 		for ask := range police.Ask(police.Asks) {
 			to(float64(p.Packets[ask]), device, ask.String())
 		}
 	}
+}
+
+// device names a port, by its number when it has gone.
+func (r *Reading) device(id uint16) string {
+	if name, known := r.Devices[id]; known {
+		return name
+	}
+	return fmt.Sprintf("port %d", id)
 }

@@ -30,6 +30,7 @@ var table = []metric{
 	{"lace_bytes_total", "Bytes of the packets decided by the Go fast path, Ethernet headers included", count, []string{"verdict"}, goBytes},
 	{"lace_decisions_total", "Packets decided by the Go fast path, by the reason for the verdict", count, []string{"reason"}, decisions},
 	{"lace_drops_total", "Packets dropped, by the reason and by who dropped them", count, []string{"reason", "where"}, drops},
+	{"lace_black_holes", "Flows whose packets are too long for a port and vanish, of those that the workers remember", gauge, []string{"device", "kind"}, blackHoles},
 	{"lace_kernel_packets_total", "Packets that met the BPF programs, by what became of them there", count, []string{"action"}, kernelPackets},
 	{"lace_kernel_bytes_total", "Bytes of the packets that met the BPF programs, by what became of them there", count, []string{"action"}, kernelBytes},
 	{"lace_lane_packets_total", "Packets that the kernel carried without Go", count, nil, lanePackets},

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"lace-cni.io/lace/fastpath/blackhole"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/police"
 	"lace-cni.io/lace/fastpath/reason"
@@ -44,6 +45,7 @@ func full() Reading {
 	totals.Gauges[counter.RaisedAlarms] = 1 << counter.AlarmPoliced
 	return Reading{
 		Devices:  map[uint16]string{7: "shopper"},
+		Holes:    []blackhole.Hole{{Kind: blackhole.Untold, Out: 7}, {Kind: blackhole.Untold, Out: 7}, {Kind: blackhole.Unheeded, Out: 9}},
 		Fastpath: Fastpath{Alive: true, XDPMode: "native", SocketMode: "copy"},
 		Go:       totals,
 		Kernel:   kernel,
@@ -74,6 +76,8 @@ func TestPrometheusConventions(t *testing.T) {
 func TestValues(t *testing.T) {
 	cases := []struct{ series, value string }{
 		{`lace_packets_total{verdict="forward"}`, "100"},
+		{`lace_black_holes{device="shopper",kind="untold"}`, "2"},
+		{`lace_black_holes{device="port 9",kind="unheeded"}`, "1"},
 		{`lace_fastpath_start_duration_seconds`, "0.15"},
 		{`lace_fastpath_broken`, "0"},
 		{`lace_repairs_total{what="program"}`, "2"},
@@ -218,6 +222,9 @@ func TestEveryWordOfALabelIsExplained(t *testing.T) {
 	}
 	for cause := xdp.Cause(1); int(cause) < xdp.Causes; cause++ {
 		words = append(words, cause.String())
+	}
+	for kind := blackhole.Untold; kind < blackhole.Kinds; kind++ {
+		words = append(words, kind.String())
 	}
 	for _, c := range classes {
 		words = append(words, c.String())

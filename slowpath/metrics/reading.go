@@ -3,6 +3,7 @@ package metrics
 import (
 	"time"
 
+	"lace-cni.io/lace/fastpath/blackhole"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/xdp"
 )
@@ -15,6 +16,7 @@ type Reading struct {
 	Published Published
 	Repairs   map[string]uint64 // of both processes, by what was repaired
 	Devices   map[uint16]string // of the ports, by id
+	Holes     []blackhole.Hole  // that are spoken of now
 }
 
 // Fastpath is the other process.

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Flow is one registered connection, seen from its client.
 type Flow struct {
 	Protocol string  `json:"protocol"`
@@ -26,6 +28,23 @@ type Drop struct {
 	Class   string `json:"class"` // "drop" or "answer": refused with an answer
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
+	// BlackHoles are the last few flows whose packets vanish for this reason, the last seen
+	// first: those of too-big could not be told, those of packet-too-big do not listen.
+	BlackHoles []BlackHole `json:"blackHoles,omitempty"`
+}
+
+// BlackHole is a flow whose packets are too long for a way, again and again.
+type BlackHole struct {
+	Protocol    string    `json:"protocol"`
+	Network     uint32    `json:"network"`
+	Source      string    `json:"source"`      // address:port as the packets came; port 0: they have none
+	Destination string    `json:"destination"` // the same
+	In          string    `json:"in"`          // device where they come in
+	Device      string    `json:"device"`      // that they do not fit
+	MTU         uint32    `json:"mtu"`         // of Device
+	Longest     uint32    `json:"longest"`     // packet, in bytes
+	Packets     uint64    `json:"packets"`     // lost
+	Seen        time.Time `json:"seen"`        // the last one
 }
 
 // Port is a device through which packets of Services come and go.
