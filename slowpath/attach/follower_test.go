@@ -247,7 +247,7 @@ func TestTheNodeCutsToWhatFits(t *testing.T) {
 }
 
 func TestFollowerOutlivesFailures(t *testing.T) {
-	cases := []string{"Watch", "Links", "Routes", "Stations"}
+	cases := []string{"Watch", "Links", "Routes", "Stations", "Peer"}
 	for _, method := range cases {
 		t.Run(method, func(t *testing.T) {
 			w := newWorld(t)

@@ -82,21 +82,32 @@ func Read(s Stack) (View, error) {
 	if v.Stations, err = s.Stations(); err != nil {
 		return v, err
 	}
-	v.Peers = readPeers(s, v.Links)
-	return v, nil
+	v.Peers, err = readPeers(s, v.Links)
+	return v, err
 }
 
 // readPeers looks behind every veth that leads out of the namespace. What cannot be
-// looked at is left out: neighbours and stations then have to say it.
-func readPeers(s Stack, links []Link) map[int]Peer {
+// looked at, or is gone, is left out: neighbours and stations then have to say it. Any other
+// failure is one of the reading: what is there must not look as if it had gone.
+func readPeers(s Stack, links []Link) (map[int]Peer, error) {
 	peers := make(map[int]Peer)
 	for _, l := range links {
 		if !l.LeadsOut() {
 			continue
 		}
-		if p, err := s.Peer(l); err == nil {
+		p, err := s.Peer(l)
+		switch {
+		case err == nil:
 			peers[l.Index] = p
+		case !hidden(err):
+			return peers, err
 		}
 	}
-	return peers
+	return peers, nil
+}
+
+// hidden reports an error that says nothing of the reading itself. A namespace that is gone
+// is an invalid one.
+func hidden(err error) bool {
+	return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrDown)
 }
