@@ -165,7 +165,7 @@ func withdrawnUnderTraffic(t *testing.T, c *cluster) {
 			w := way{"udp", family}
 			c.set(t, "web", c.endpoints(t, manifests.Ready, "web-1"))
 			r := w.to("web")
-			r.From = netip.AddrPortFrom(netip.Addr{}, uint16(43000+10*i+family))
+			r.From = netip.AddrPortFrom(netip.Addr{}, uint16(24000+10*i+family))
 			attempts, err := c.host(t, from).StartAttempts(t.Context(), traffic.Burst{Request: r, Parallel: 1, Every: time.Millisecond})
 			c.must(t, err)
 			hits := c.lane(t, "n1").Hits.Packets

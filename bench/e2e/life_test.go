@@ -26,7 +26,7 @@ func backendGoes(t *testing.T, c *cluster) {
 		stream, err := c.Pod("shopper").StartStream(t.Context(), traffic.Stream{Request: tcp.to("web"), Count: 12, Every: time.Millisecond})
 		c.must(t, err)
 		datagram := udp.to("web")
-		datagram.From = netip.AddrPortFrom(netip.Addr{}, uint16(41000+family))
+		datagram.From = netip.AddrPortFrom(netip.Addr{}, uint16(21000+family))
 		c.set(t, "web", c.endpoints(t, manifests.Ready, "web-1"))
 		if a := c.dial(t, "shopper", datagram); a.Server != "web-1" {
 			t.Errorf("IPv%d, UDP with one backend: %s", family, a)
@@ -59,13 +59,13 @@ func backendGoes(t *testing.T, c *cluster) {
 func latePacket(t *testing.T, c *cluster) {
 	for _, family := range []int{4, 6} {
 		r := way{"tcp", family}.to("web")
-		r.From = netip.AddrPortFrom(netip.Addr{}, uint16(42000+family))
+		r.From = netip.AddrPortFrom(netip.Addr{}, uint16(23000+family))
 		a := c.dial(t, "shopper", r)
 		if a.Outcome != traffic.OK {
 			t.Fatalf("IPv%d: %s", family, a)
 		}
 		registered := c.flows(t)
-		for _, port := range []uint16{a.Local.Port(), 42999} {
+		for _, port := range []uint16{a.Local.Port(), 23999} {
 			src := netip.AddrPortFrom(c.Pod("shopper").Addr(family), port)
 			late := frame.TCP(src.String(), r.To.String(), packet.FlagACK, "late")
 			before := c.decided(t)
