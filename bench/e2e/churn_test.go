@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -71,7 +73,9 @@ route add %[3]s/32 dev %[1]s`, p.device, path, addr)
 		}
 	})
 	within(t, silence, "port of "+p.device, func() bool { return strings.Contains(c.portNames(t), " "+p.device+"=["+addr+"]") })
-	c.must(t, c.Node("n1").AwaitReady(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), silence)
+	defer cancel()
+	c.must(t, c.Node("n1").AwaitReady(ctx))
 	close(p.may)
 	if err := <-p.served; err != nil {
 		t.Errorf("%s: %v", p.device, err)
@@ -101,6 +105,9 @@ func callWeb() error {
 		return err
 	}
 	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
+		return err
+	}
 	_, err = conn.Read(make([]byte, 1))
 	return err
 }

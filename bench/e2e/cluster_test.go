@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"lace-cni.io/lace/bench/lab/manifests"
 	"lace-cni.io/lace/bench/lab/testenv"
 	"lace-cni.io/lace/bench/lab/traffic"
+	"lace-cni.io/lace/fastpath/counter"
 )
 
 //go:embed testdata/services.yaml
@@ -26,6 +28,7 @@ const settleTime = 30 * time.Second
 // cluster is a lab in which both processes run on both nodes.
 type cluster struct {
 	*lab.Lab
+	backlog uint64 // see backlogDropped, when the cluster began
 }
 
 // newCluster starts one, with the tests' Services, and waits until all is programmed. On
@@ -37,7 +40,7 @@ func newCluster(t *testing.T, topology lab.Topology) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{l}
+	c := &cluster{l, backlogDropped()}
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.show(t)
@@ -127,7 +130,28 @@ func (c *cluster) show(t *testing.T) {
 				t.Logf("%s dropped or refused: %s %d", n.Name, name, k)
 			}
 		}
+		if r, err := counter.Open(c.stateFile(n.Name, "counters")); err == nil {
+			t.Logf("%s lost %d packets on their way to Go", n.Name, lost(r.Totals()))
+			r.Close()
+		}
 	}
+	t.Logf("the machine's kernel lost %d packets of all its namespaces meanwhile", backlogDropped()-c.backlog)
+}
+
+// backlogDropped is how many packets the kernel has dropped since it started because a
+// processor was too far behind: anybody's, of whatever namespace.
+func backlogDropped() (sum uint64) {
+	b, err := os.ReadFile("/proc/net/softnet_stat")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if columns := strings.Fields(line); len(columns) > 1 {
+			n, _ := strconv.ParseUint(columns[1], 16, 64)
+			sum += n
+		}
+	}
+	return sum
 }
 
 // vips of the Services, by name and family.
