@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +24,8 @@ type key struct{ pkg, test string }
 // Report collects events and counts.
 type Report struct {
 	passed, failed, skipped int
-	complete                bool // the run is meant to be complete: a skip fails it
+	complete                bool   // the run is meant to be complete: a skip fails it
+	inputs, allInputs       uint64 // inputs that the fuzz target in hand, and all of them, were run with
 
 	output  map[key][]string
 	counts  map[string]*[3]int // per package: passed, failed, skipped
@@ -60,6 +62,9 @@ func (r *Report) add(e event, w io.Writer) {
 		r.output[key{e.Package, ""}] = append(r.output[key{e.Package, ""}], e.Output)
 	case "output":
 		r.output[k] = append(r.output[k], e.Output)
+		if n, ok := inputs(e.Output); ok {
+			r.inputs = n
+		}
 	case "run":
 		r.leaf[k] = true
 		if i := strings.LastIndexByte(e.Test, '/'); i > 0 {
@@ -137,6 +142,28 @@ func (r *Report) closePackage(e event, w io.Writer) {
 	}
 }
 
+// inputs reads how many inputs a fuzz target has had from its progress, "fuzz: elapsed: 3s,
+// execs: 325017 (108336/sec), ...".
+func inputs(line string) (n uint64, ok bool) {
+	_, rest, ok := strings.Cut(line, "fuzz: elapsed: ")
+	if ok {
+		_, rest, ok = strings.Cut(rest, "execs: ")
+	}
+	if !ok {
+		return 0, false
+	}
+	word, _, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(word, 10, 64)
+	return n, err == nil
+}
+
+// endTarget adds up what one fuzz target has had.
+func (r *Report) endTarget() (n uint64) {
+	n, r.inputs = r.inputs, 0
+	r.allInputs += n
+	return n
+}
+
 // skipCause is the message of t.Skip without its file and line.
 func skipCause(out []string) string {
 	for i := len(out) - 1; i >= 0; i-- {
@@ -178,6 +205,9 @@ func (r *Report) Close(w io.Writer) {
 	}
 	if r.complete && r.skipped > 0 {
 		fmt.Fprintf(w, "\n LACE_REQUIRE_PRIVILEGED=1 forbids the skips above\n")
+	}
+	if r.allInputs > 0 {
+		fmt.Fprintf(w, "\n%d inputs\n", r.allInputs)
 	}
 	fmt.Fprintf(w, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 )
@@ -118,5 +119,24 @@ func TestFuzzNames(t *testing.T) {
 	got, err := fuzzNames(dir)
 	if err != nil || len(got) != 1 || got[0] != "FuzzOne" {
 		t.Errorf("fuzzNames = %v, %v; want [FuzzOne]", got, err)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	for line, want := range map[string]uint64{
+		"fuzz: elapsed: 3s, execs: 325017 (108336/sec), new interesting: 11 (total: 202)\n": 325017,
+		"fuzz: elapsed: 0s, gathering baseline coverage: 0/192 completed\n":                 0,
+		"execs: 7 of something else\n":                                                      0,
+	} {
+		if got, ok := inputs(line); got != want || ok != (want > 0) {
+			t.Errorf("inputs(%q) = %d, %v; want %d", line, got, ok, want)
+		}
+	}
+	r := newReport()
+	for _, n := range []string{"10", "25"} {
+		r.add(event{Action: "output", Output: "fuzz: elapsed: 1s, execs: " + n + " (5/sec)"}, io.Discard)
+	}
+	if got := r.endTarget(); got != 25 || r.allInputs != 25 || r.endTarget() != 0 {
+		t.Errorf("%d inputs of the target, %d of all; want the last progress, 25", got, r.allInputs)
 	}
 }

@@ -28,11 +28,12 @@ func runFuzz(w io.Writer, patterns []string, each time.Duration) (*Report, error
 	}
 	r := newReport()
 	for _, t := range targets {
-		fmt.Fprintf(w, " %-34s %s for %s\n", strings.TrimPrefix(t.pkg, "lace-cni.io/lace/"), t.test, each)
+		fmt.Fprintf(w, " %-34s %-22s for %s", strings.TrimPrefix(t.pkg, "lace-cni.io/lace/"), t.test, each)
 		args := []string{"test", "-json", "-run", "^$", "-fuzz", "^" + t.test + "$", "-fuzztime", each.String(), "-fuzzminimizetime", "1x", t.pkg}
 		if err := goTest(r, io.Discard, args); err != nil {
 			return nil, err
 		}
+		fmt.Fprintf(w, " %12d inputs\n", r.endTarget())
 	}
 	return r, nil
 }
