@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,9 +112,11 @@ func TestCutIsAbandoned(t *testing.T) {
 	if r := process(short); r.More || r.Reason != reason.Established {
 		t.Errorf("%+v of a packet that is not cut", r)
 	}
-	if got := w.lost(); !slices.Equal(got, []string{"lost:ring-full=2"}) {
-		t.Errorf("%v, want two frames lost", got)
-	}
+	w.pipeline.Lost(int64(w.clock), func(r reason.Reason, frames, bytes int) {
+		if r != reason.RingFull || frames != 2 || bytes != 1532+2*34 {
+			t.Errorf("%d frames of %d bytes lost as %s, want two", frames, bytes, r)
+		}
+	})
 	process(long)
 	if length, r := w.pipeline.Next(w.snapshot, make([]byte, 0, 500), int64(w.clock), nil); length != 14+996 || r.Reason != reason.TooBig || r.Verdict != Drop || !r.More {
 		t.Errorf("%d bytes, %+v of a fragment without room", length, r)

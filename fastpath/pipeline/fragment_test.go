@@ -259,6 +259,14 @@ func TestFragments(t *testing.T) {
 		{sentence: "from the node to itself through a VIP",
 			given: serving("vip", "node:8080"), sends: "node:4000 > vip:80", comes: "1:held 0:new-flow+established 2:established", becomes: "vip:4000 > node:8080", via: "direct node"},
 
+		{sentence: "of an SCTP packet whose Service has its backend's port follow: the checksum covers no address",
+			protocol: packet.ProtocolSCTP, given: serving("vip", "web:80"), sends: client, comes: "1:held 0:new-flow+established 2:established",
+			becomes: "client:4000 > web:80", via: "direct web"},
+		{sentence: "of an SCTP packet whose Service has another port are dropped: the checksum covers what has not come yet",
+			protocol: packet.ProtocolSCTP, given: web, sends: client, comes: "1:held 0:malformed lost:fragment=1 2:fragment"},
+		{sentence: "of an SCTP packet whose source port is rewritten are dropped, too",
+			protocol: packet.ProtocolSCTP, given: serving("vip", "remote:80"), sends: "outside:4000 > vip:80", comes: "0:malformed 1:fragment 2:fragment"},
+
 		{sentence: "that are nobody's are given back, those that came early too",
 			given: web, sends: "web:9999 > client:4000", comes: "1:held 0:not-claimed+not-claimed 2:not-claimed", becomes: "=", via: "stack web"},
 		{sentence: "that are nobody's and left the node's stack go on",
