@@ -119,16 +119,21 @@ func exchange(ctx context.Context, s *Space, n int, d time.Duration, try attempt
 func (e *Exchanged) repeat(ctx context.Context, until time.Time, try attempt) {
 	b := make([]byte, messageSize)
 	for now := time.Now(); now.Before(until) && ctx.Err() == nil; {
-		err := try(b)
-		end := time.Now()
-		if err == nil {
-			e.Times = append(e.Times, end.Sub(now))
-		} else {
-			e.Failed++
-			if e.First == nil {
-				e.First = err
-			}
-		}
-		now = end
+		now = e.once(now, b, try)
 	}
+}
+
+// once makes an attempt that begins now, and returns when it ended.
+func (e *Exchanged) once(now time.Time, b []byte, try attempt) time.Time {
+	err := try(b)
+	end := time.Now()
+	if err == nil {
+		e.Times = append(e.Times, end.Sub(now))
+	} else {
+		e.Failed++
+		if e.First == nil {
+			e.First = err
+		}
+	}
+	return end
 }

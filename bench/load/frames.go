@@ -11,6 +11,14 @@ import (
 	"lace-cni.io/lace/bench/load/bpf"
 )
 
+// A SYN without options: its IPv4 length, the word with the length of its TCP header and its
+// flags, and its window.
+const (
+	synLength = 40
+	synStart  = 0x5002
+	synWindow = 0xffff
+)
+
 // FrameLength is a frame of 64 bytes on the wire, without its check sequence.
 const FrameLength = 60
 
@@ -22,8 +30,9 @@ const (
 	firstPort       = 16384
 )
 
-// Flows says which UDP flows to make.
+// Flows says which flows to make: of UDP, or with SYN of TCP, one SYN each time.
 type Flows struct {
+	SYN         bool
 	From        netip.Addr // first source address; SourceAddresses of them belong to the sender
 	To          netip.AddrPort
 	Destination [6]byte // Ethernet address of the next hop
@@ -43,8 +52,8 @@ type plan struct {
 	Mask         uint32
 	Next         uint32
 	IPSum        uint32
-	UDPSum       uint32
-	_            uint32
+	Sum          uint32
+	SYN          uint32
 	Made         uint64
 }
 
@@ -64,10 +73,16 @@ func (f *Flows) plan() (*plan, error) {
 	}
 	copy(p.MACs[:6], f.Destination[:])
 	copy(p.MACs[6:], f.Source[:])
-	const length = FrameLength - 14
+	length, protocol := uint16(FrameLength-14), uint16(unix.IPPROTO_UDP)
+	if f.SYN {
+		p.SYN, length, protocol = 1, synLength, unix.IPPROTO_TCP
+		p.Sum = half(synStart) + half(synWindow)
+	} else {
+		p.Sum = half(length - 20)
+	}
 	// The constant part of both sums, as little-endian halves, as the program adds them.
-	p.IPSum = half(0x4500) + half(length) + half(0x4000) + half(64<<8|unix.IPPROTO_UDP) + halves(p.Target)
-	p.UDPSum = halves(p.Target) + half(unix.IPPROTO_UDP) + 2*half(length-20) + half(f.To.Port())
+	p.IPSum = half(0x4500) + half(length) + half(0x4000) + half(64<<8|protocol) + halves(p.Target)
+	p.Sum += halves(p.Target) + half(protocol) + half(length-20) + half(f.To.Port())
 	return p, nil
 }
 

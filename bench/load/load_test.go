@@ -20,6 +20,7 @@ const (
 type stage struct {
 	client, node, server *load.Space
 	to                   netip.AddrPort
+	flows                load.Flows // of the last generator
 	from                 netip.Addr
 	cpu                  int
 }
@@ -65,7 +66,8 @@ func (s *stage) generator(t *testing.T, first, count int) *load.Frames {
 	must(t, err)
 	source, err := s.client.MAC("eth0")
 	must(t, err)
-	must(t, g.Use(load.Flows{From: s.from, To: s.to, Destination: destination, Source: source, First: first, Count: count}))
+	s.flows = load.Flows{From: s.from, To: s.to, Destination: destination, Source: source, First: first, Count: count}
+	must(t, g.Use(s.flows))
 	return g
 }
 

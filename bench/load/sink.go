@@ -18,26 +18,36 @@ const (
 	Answer  Mode = 2 // sent back from where they were addressed to
 )
 
-// Sink counts UDP of a port at the ingress of a device, before the network stack. It costs
+// Sink counts UDP, or TCP, of a port at the ingress of a device, before the network stack. It costs
 // the same whatever brought the packet.
 type Sink struct {
 	objects bpf.LoadObjects
 	link    link.Link
 	port    uint16
 	reply   bool
+	tcp     bool
 }
 
 // wanted is struct wanted of bpf/load.c.
 type wanted struct {
 	Mode  uint32
 	Port  [2]byte // network order
-	Reply uint16
+	Reply uint8
+	TCP   uint8
 }
 
 // OpenSink attaches a sink for packets to a port, or, with reply, from a port. It ignores
 // everything until Set.
 func OpenSink(s *Space, device string, port uint16, reply bool) (*Sink, error) {
-	k := &Sink{port: port, reply: reply}
+	return openSink(s, device, &Sink{port: port, reply: reply})
+}
+
+// OpenTCPSink is OpenSink for TCP. It can only swallow.
+func OpenTCPSink(s *Space, device string, port uint16, reply bool) (*Sink, error) {
+	return openSink(s, device, &Sink{port: port, reply: reply, tcp: true})
+}
+
+func openSink(s *Space, device string, k *Sink) (*Sink, error) {
 	if err := bpf.LoadLoadObjects(&k.objects, nil); err != nil {
 		return nil, fmt.Errorf("load the programs of a sink: %w", err)
 	}
@@ -60,6 +70,9 @@ func (k *Sink) Set(m Mode) error {
 	w := wanted{Mode: uint32(m), Port: big(k.port)}
 	if k.reply {
 		w.Reply = 1
+	}
+	if k.tcp {
+		w.TCP = 1
 	}
 	if err := k.objects.Wanteds.Put(uint32(0), &w); err != nil {
 		return fmt.Errorf("set a sink to mode %d: %w", m, err)

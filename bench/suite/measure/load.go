@@ -23,6 +23,7 @@ type Load struct {
 	Less  bool   // less of it is better
 	What  string // for people
 	Only  []rig.Kind
+	On    rig.Path            // the path that it means something on; empty: any
 	Not   map[rig.Kind]string // kinds that cannot carry it, and why
 	run   func(*bench) (Values, error)
 }
@@ -37,7 +38,7 @@ var overXDP = map[rig.Kind]string{rig.Ceiling: "XDP redirects packets of pods wh
 var onlyFrames = overXDP
 
 // Loads are all there are.
-var Loads = []Load{
+var Loads = append([]Load{
 	{Name: "udp-frames", Field: "mpps", Unit: "Mpps", What: "64-byte UDP of 4,096 flows that had answers, frames made in the kernel", run: establishedFrames},
 	{Name: "udp-sockets", Field: "mpps", Unit: "Mpps", What: "the same from real sockets of the client, 256 flows", run: establishedSockets, Not: onlyFrames},
 	{Name: "udp-oneway", Field: "mpps", Unit: "Mpps", What: "64-byte UDP of 4,096 flows that never get an answer, frames", run: onewayFrames},
@@ -51,7 +52,7 @@ var Loads = []Load{
 	{Name: "direct-tcp", Field: "gbps", Unit: "Gbit/s", What: "one TCP stream to the pod's own address: unclaimed", run: directStream, Not: overXDP},
 	{Name: "flow-memory", Field: "bytes", Unit: "B", Less: true, What: "memory per flow with the table half full", run: flowMemory, Only: []rig.Kind{rig.Lace}},
 	{Name: "floor", Field: "mpps", Unit: "Mpps", What: "frames dropped where they enter the node: what all frames cost anyway", run: floorFrames, Only: []rig.Kind{rig.Direct}},
-}
+}, floodLoads()...)
 
 // Find a load by name.
 func Find(name string) (*Load, error) {
@@ -79,6 +80,8 @@ func (l *Load) Refuses(m rig.Mode, p rig.Path) (why string, want bool) {
 	switch {
 	case l.Only != nil && !slices.Contains(l.Only, m.Kind):
 		return "it means nothing there", false
+	case l.On != "" && l.On != p:
+		return "it has its own path", false
 	case l.Not[m.Kind] != "":
 		return l.Not[m.Kind], true
 	case p != rig.Node && (m.Kind == rig.Ceiling || m.Kind == rig.Rings):

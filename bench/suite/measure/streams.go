@@ -60,12 +60,17 @@ func exchanged(e load.Exchanged, err error) (Values, error) {
 	if n := len(e.Times) + e.Failed; e.Failed*100 > n {
 		return nil, fmt.Errorf("%d of %d attempts failed, the first for: %w", e.Failed, n, e.First)
 	}
-	micros := make([]float64, len(e.Times))
-	for i, t := range e.Times {
-		micros[i] = float64(t) / float64(time.Microsecond)
-	}
+	times := micros(e.Times)
 	return Values{
 		"rate": e.Rate(), "failed": float64(e.Failed),
-		"p50": stats.Quantile(micros, 0.5), "p99": stats.Quantile(micros, 0.99),
+		"p50": stats.Quantile(times, 0.5), "p99": stats.Quantile(times, 0.99),
 	}, nil
+}
+
+func micros(times []time.Duration) []float64 {
+	out := make([]float64, len(times))
+	for i, t := range times {
+		out[i] = float64(t) / float64(time.Microsecond)
+	}
+	return out
 }

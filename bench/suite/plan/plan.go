@@ -8,6 +8,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lace-cni.io/lace/bench/suite/measure"
@@ -44,6 +45,8 @@ type Plan struct {
 
 var (
 	everyLoad = names(measure.Loads)
+	calmLoads = slices.DeleteFunc(names(measure.Loads), isFlood)
+	allFloods = slices.DeleteFunc(names(measure.Loads), func(name string) bool { return !isFlood(name) })
 	oneWorker = []string{"lace", "lace-off", "nft", "iptables", "xdp", "asavie", "direct"}
 )
 
@@ -53,6 +56,8 @@ func names(loads []measure.Load) (out []string) {
 	}
 	return out
 }
+
+func isFlood(load string) bool { return strings.HasPrefix(load, "flood-") }
 
 // New makes the plan of a kind of run.
 func New(kind string) (*Plan, error) {
@@ -95,6 +100,7 @@ func judged() []Part {
 		{Modes: []string{"lace"}, Services: []int{10000}, Paths: node, Loads: []string{"udp-frames", "udp-new"}},
 		{Modes: []string{"lace", "direct"}, Services: one, Paths: node, Loads: []string{"direct-frames", "direct-tcp"}},
 		{Modes: []string{"lace-off", "asavie"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new"}},
+		{Modes: []string{"lace", "nft"}, Services: one, Paths: node, Loads: []string{"flood-syn", "flood-udp"}},
 	}
 }
 
@@ -102,13 +108,14 @@ func judged() []Part {
 func beside() []Part {
 	const every = 3
 	return []Part{
-		{Modes: oneWorker, Services: one, Paths: node, Loads: everyLoad, Every: every},
+		{Modes: oneWorker, Services: one, Paths: node, Loads: calmLoads, Every: every},
 		{Modes: []string{"lace", "lace-off", "nft", "iptables", "direct"}, Services: one, Paths: []rig.Path{rig.Outside}, Loads: []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "floor"}, Every: every},
 		{Modes: []string{"lace", "nft", "direct"}, Services: one, Paths: []rig.Path{rig.Across}, Loads: []string{"udp-frames", "tcp-1", "tcp-8", "rtt"}, Every: every},
 		{Modes: []string{"lace", "nft"}, Services: []int{10000}, Paths: node, Loads: []string{"udp-frames", "udp-new", "connect"}, Every: every},
 		{Modes: []string{"lace-stack"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new", "tcp-1", "connect", "rtt", "direct-frames"}, Every: every},
 		{Modes: []string{"lace-stack"}, Services: one, Paths: []rig.Path{rig.Outside}, Loads: []string{"udp-frames", "tcp-1"}, Every: every},
 		{Modes: []string{"lace-w2", "lace-off-w2"}, Services: one, Paths: node, Loads: []string{"udp-frames", "udp-new", "tcp-8", "connect", "rtt"}, Every: every},
+		{Modes: []string{"lace", "lace-stack", "nft", "direct"}, Services: one, Paths: node, Loads: allFloods, Every: every},
 	}
 }
 

@@ -126,13 +126,16 @@ func remarks(r *record.Run, load *measure.Load, mode string, m record.Measuremen
 		again, _ := median("reordered")
 		out = append(out, fmt.Sprintf("%.0f retransmitted and %.0f reordered per GiB", v, again))
 	}
-	if v, ok := median("p99"); ok {
+	if v, ok := median("p99"); ok && load.Field != "p99-times" {
 		out = append(out, fmt.Sprintf("p99 %s µs", number(v)))
 	}
 	if failed := present(r.Series(mode, m, "failed")); len(failed) > 0 {
 		if total := sum(failed); total > 0 {
 			out = append(out, fmt.Sprintf("%.0f failed", total))
 		}
+	}
+	if _, ok := median("flood"); ok {
+		out = append(out, underFlood(r, mode, m)...)
 	}
 	if load.Less {
 		out = append(out, "less is better")

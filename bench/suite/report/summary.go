@@ -12,7 +12,7 @@ import (
 )
 
 // summed are the modes that a summary has a column for.
-var summed = []string{"direct", "nft", "iptables", "lace", "lace-off"}
+var summed = []string{"direct", "nft", "iptables", "lace", "lace-stack", "lace-off"}
 
 // Summary writes what a front page needs: each measurement with the modes side by side, and
 // the goals.
@@ -23,7 +23,7 @@ func Summary(w io.Writer, r *record.Run, goals []goal.Goal) error {
 	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(heads, " | "), strings.Repeat(" --- |", len(heads)))
 	for _, m := range measurements(r) {
 		load, err := measure.Find(m.Load)
-		if err != nil || len(load.Only) > 0 {
+		if err != nil || len(load.Only) == 1 {
 			continue
 		}
 		fmt.Fprintf(w, "| %s |\n", strings.Join(side(r, load, m), " | "))

@@ -19,10 +19,12 @@ func TestSummary(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Recorded 2030-01-02, 2 rounds",
-		" | node | 1 | Mpps | - | 1.00 | - | 2.00 | - | 2.00 [2.00..2.00] |\n",
-		" | node | 1 | µs | - | 20.0 | - | 18.0 | - | 0.90 [0.90..0.90] |\n",
+		" | node | 1 | Mpps | - | 1.00 | - | 2.00 | - | - | 2.00 [2.00..2.00] |\n",
+		" | node | 1 | µs | - | 20.0 | - | 18.0 | - | - | 0.90 [0.90..0.90] |\n",
 		"| established-frames | 2.00 [2.00..2.00] | ≥ 2 | met |\n",
 		"| rtt-p99 | 1.20 [1.20..1.20] | ≤ 1 | **missed** |\n",
+		"| node | 1 | times | - | 3.00 | - | 1.05 | - | - | 0.35 [0.35..0.35] |\n",
+		"| flood-rtt-p99 | 1.05 [1.05..1.05] | ≤ 1.1 | met |\n",
 		"| tcp-1 | unmeasured | ≥ 1 | **missed** |\n",
 	} {
 		if !strings.Contains(b.String(), want) {

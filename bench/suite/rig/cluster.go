@@ -23,6 +23,7 @@ var cluster = rules.Cluster{Pods: netip.MustParsePrefix("10.244.0.0/16"), Servic
 var (
 	localVIP  = netip.MustParseAddr("10.96.0.10") // pods of n1
 	remoteVIP = netip.MustParseAddr("10.96.0.11") // the pod of n2
+	aloneVIP  = netip.MustParseAddr("10.96.0.12") // one pod of n1, for another of its pods
 	fillerVIP = netip.MustParseAddr("10.96.1.0")  // and on: nobody calls these
 )
 
@@ -31,6 +32,8 @@ var (
 	localPods  = []string{"web-1", "web-2"}
 	remotePods = []string{"web-3"}
 	clientPod  = "shopper"
+	alonePods  = []string{"web-1"}
+	otherPod   = "web-2" // calls it
 	pods       = map[string]netip.Addr{
 		"web-1": netip.MustParseAddr("10.244.1.11"), "web-2": netip.MustParseAddr("10.244.1.12"),
 		"shopper": netip.MustParseAddr("10.244.1.13"), "web-3": netip.MustParseAddr("10.244.2.11"),
@@ -41,8 +44,8 @@ var (
 const MaxServices = 60000
 
 // services are n of them. The one that is called on one node stands in the middle, where
-// a list of rules is half walked through; the one across nodes, and the fillers, have their
-// places around it and count from the second on.
+// a list of rules is half walked through; the one across nodes, the one of a single pod, and
+// the fillers, have their places around it and count from the second on.
 func services(n int) (out []rules.Service) {
 	called := []rules.Port{
 		{Protocol: "udp", Port: FrontendPort, Target: BackendPort},
@@ -63,7 +66,8 @@ func services(n int) (out []rules.Service) {
 	fill((n - 1) / 2)
 	out = append(out,
 		rules.Service{Name: "near", VIP: localVIP, Ports: called, Endpoints: addresses(localPods...)},
-		rules.Service{Name: "far", VIP: remoteVIP, Ports: called, Endpoints: addresses(remotePods...)})
+		rules.Service{Name: "far", VIP: remoteVIP, Ports: called, Endpoints: addresses(remotePods...)},
+		rules.Service{Name: "alone", VIP: aloneVIP, Ports: called, Endpoints: addresses(alonePods...)})
 	fill(n - 1 - (n-1)/2)
 	return out
 }
