@@ -91,7 +91,12 @@ func (b *bench) flooded(syn bool, rate int) (Values, error) {
 	if err == nil {
 		v, err = f.run()
 	}
-	return v, errors.Join(err, f.close(), b.Forget(), b.Calm(b.ctx))
+	if err := errors.Join(err, f.close(), b.Forget()); err != nil {
+		return nil, err
+	}
+	limit, err := b.Calm(b.ctx)
+	v["limited"] = float64(limit)
+	return v, err
 }
 
 func (f *flood) open(syn bool) (err error) {

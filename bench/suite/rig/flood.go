@@ -2,7 +2,6 @@ package rig
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -30,34 +29,33 @@ func (r *Rig) FloodEnd() (space *load.Space, device string) { return r.spaces[wi
 // calming is how long limits on new flows may stay in force after a flood, telling how long it
 // takes until Lace says whether they are, and asking how long others ask in between.
 const (
-	calming = 10 * time.Second
+	calming = 3 * time.Second
 	telling = 1100 * time.Millisecond
 	asking  = 50 * time.Millisecond
 )
 
 // Calm lets others open flows until Lace no longer limits new ones for a flood that is over:
-// what is measured next would be held back. A limit is eased by workers that have something
+// what is measured next would be held back. It returns the limit that still stood after
+// calming; 0: none, as in modes that have no such limits. A limit is eased by workers that have something
 // to do, and stands where it is while they have nothing.
-func (r *Rig) Calm(ctx context.Context) error {
+func (r *Rig) Calm(ctx context.Context) (limit uint64, err error) {
 	if r.Mode.Kind != Lace {
-		return nil
+		return 0, nil
 	}
 	c, err := counter.Open(r.lab.Node("n1").StatePath(rings.CounterFile))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.Close()
 	client, to := r.Others()
 	for begun := time.Now(); ; {
-		limit := c.Totals().Gauges[counter.PuntLimit]
-		switch passed := time.Since(begun); {
-		case limit == 0 && passed > telling:
-			return nil
-		case passed > calming:
-			return fmt.Errorf("new flows are still limited to %d a second, %s after the flood", limit, calming)
+		limit = c.Totals().Gauges[counter.PuntLimit]
+		if passed := time.Since(begun); passed > calming || limit == 0 && passed > telling {
+			return limit, nil
 		}
-		if _, err := load.FirstPackets(ctx, client, to, asking); err != nil {
-			return fmt.Errorf("new flows of others after the flood: %w", err)
+		// Whether they are answered does not matter here.
+		if _, err := load.FirstPackets(ctx, client, to, asking); ctx.Err() != nil {
+			return limit, err
 		}
 	}
 }
