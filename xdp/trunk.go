@@ -228,14 +228,19 @@ func setUp(ifindex int, name string, mtu int) error {
 // up there, are lace1's. f must not start goroutines that count on it.
 func (t *Trunk) Do(f func() error) error { return t.ns.do(f) }
 
-// Dropped is the number of packets that found lace1's receive ring full, since the trunk
-// was made.
-func (t *Trunk) Dropped() (uint64, error) {
-	l, err := netlink.LinkByIndex(t.Lace0)
+// Dropped is the number of packets that the trunk itself has lost since it was made: on
+// their way to Go, mostly because lace1's receive ring was full, and on their way back from
+// there, because lace0's was or the device was down.
+func (t *Trunk) Dropped() (toGo, fromGo uint64, err error) {
+	outer, err := netlink.LinkByIndex(t.Lace0)
 	if err != nil {
-		return 0, fmt.Errorf("device %s: %w", lace0, err)
+		return 0, 0, fmt.Errorf("device %s: %w", lace0, err)
 	}
-	return l.Attrs().Statistics.TxDropped, nil
+	inner, err := t.inside.LinkByIndex(t.Lace1)
+	if err != nil {
+		return 0, 0, fmt.Errorf("device %s: %w", lace1, err)
+	}
+	return outer.Attrs().Statistics.TxDropped, inner.Attrs().Statistics.TxDropped, nil
 }
 
 // Close lets go of the trunk, which stays.

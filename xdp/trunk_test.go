@@ -85,8 +85,42 @@ func TestTrunk(t *testing.T) {
 	if l, _ := linkByName(lace1); l != nil {
 		t.Error("lace1 is in the node's namespace, where others could inject")
 	}
-	if n, err := tr.Dropped(); err != nil || n != 0 {
-		t.Errorf("%d packets dropped on a trunk that carried none (%v)", n, err)
+	if in, out, err := tr.Dropped(); err != nil || in+out != 0 {
+		t.Errorf("%d and %d packets dropped on a trunk that carried none (%v)", in, out, err)
+	}
+}
+
+// TestTrunkDropped: what is lost on either way is counted as lost on that way.
+func TestTrunkDropped(t *testing.T) {
+	tr := openTrunk(t, t.TempDir(), 1, 1500)
+	inside := func(f func()) { must(t, tr.Do(func() error { f(); return nil })) }
+	setMTU := func(name string, mtu int) {
+		l, err := linkByName(name)
+		must(t, err)
+		must(t, netlink.LinkSetMTU(l, mtu))
+	}
+	// What is longer than the other end takes is lost there like what finds its ring full.
+	inside(func() { setMTU(lace1, 1280) })
+	transmit(t, tr.Lace0, 1400)
+	inside(func() { setMTU(lace1, 1500) })
+	setMTU(lace0, 1280)
+	inside(func() { transmit(t, tr.Lace1, 1400) })
+	inside(func() { transmit(t, tr.Lace1, 1400) })
+	toGo, fromGo, err := tr.Dropped()
+	if err != nil || toGo != 1 || fromGo != 2 {
+		t.Errorf("%d packets lost on their way to Go and %d on their way back (%v), want 1 and 2", toGo, fromGo, err)
+	}
+}
+
+// transmit sends a frame of so many bytes out of a device of the thread's namespace. The
+// kernel may say that it was lost.
+func transmit(t *testing.T, ifindex, length int) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	if err := unix.Sendto(fd, make([]byte, length), 0, &unix.SockaddrLinklayer{Ifindex: ifindex}); err != unix.ENOBUFS {
+		must(t, err)
 	}
 }
 

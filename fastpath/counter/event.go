@@ -50,7 +50,7 @@ const (
 	SyncFailures               // times the kernel side could not be brought in line since the process began
 	Restored                   // flows found in the table when the process began
 	RepairedFlows              // torn or half-written flows removed when the process began
-	TrunkDropped               // packets that found the trunk's own queue full, since the trunk was made
+	TrunkDropped               // packets that the trunk lost on their way to Go, since it was made
 	StartTook                  // from the start of the process until it was ready, nanoseconds
 	Broken                     // 0, or how many parts of the upkeep have failed and are tried again
 	Unanswered                 // datagram flows that nobody has answered
@@ -59,6 +59,7 @@ const (
 	FullestPort                // id of the port that has most of its share
 	PolicedPort                // id of the port that was held back most, lately
 	PuntLimit                  // new flows that a port may ask for in a second, 0 without a limit
+	ReturnDropped              // packets that the trunk lost on their way back from Go, since it was made
 	firstRepair                // one gauge for each Repair, in their order
 
 	Gauges = firstRepair + Gauge(Repairs) // number of gauges
@@ -68,7 +69,7 @@ var gaugeNames = [firstRepair]string{
 	"started", "generation", "in-use-since", "flows", "half-open", "flow-capacity",
 	"refused-snapshots", "sync-failures", "restored-flows", "repaired-flows",
 	"trunk-dropped", "start-took", "broken", "unanswered", "evicted", "alarms", "fullest-port",
-	"policed-port", "punt-limit",
+	"policed-port", "punt-limit", "return-dropped",
 }
 
 // String is the word used in metrics and `lace get`.

@@ -157,8 +157,9 @@ func (n *node) measure() {
 	n.counters.Set(counter.HalfOpen, uint64(n.flows.HalfOpen()))
 	n.alarm()
 	// Without the trunk the workers end as well, and say so.
-	if dropped, err := n.trunk.Dropped(); err == nil {
-		n.counters.Set(counter.TrunkDropped, dropped)
+	if toGo, fromGo, err := n.trunk.Dropped(); err == nil {
+		n.counters.Set(counter.TrunkDropped, toGo)
+		n.counters.Set(counter.ReturnDropped, fromGo)
 	}
 	if err := n.counters.Failed(); err != nil {
 		n.config.Log.Warn("counts cannot be shown, they go on in memory", "error", err)

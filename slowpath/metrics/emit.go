@@ -137,6 +137,8 @@ func ofReason(i reason.Reason) func(*Reading, send) {
 func ringFull(r *Reading, to send) {
 	if r.Go != nil {
 		to(float64(r.Go.Reasons[reason.RingFull].Packets), "trunk", "tx")
+		to(float64(r.Go.Gauges[counter.TrunkDropped]), "trunk", "to-go")
+		to(float64(r.Go.Gauges[counter.ReturnDropped]), "trunk", "from-go")
 	}
 }
 

@@ -31,6 +31,7 @@ func full() Reading {
 	totals.Gauges[counter.Generation] = 9
 	totals.Gauges[counter.Flows] = 55
 	totals.Gauges[counter.FlowCapacity] = 1000
+	totals.Gauges[counter.TrunkDropped], totals.Gauges[counter.ReturnDropped] = 12, 13
 	totals.Gauges[counter.StartTook] = 150_000_000
 	totals.Gauges[counter.Started] = 1_700_000_000_500_000_000
 	totals.Events[counter.Expired] = 4
@@ -105,6 +106,8 @@ func TestValues(t *testing.T) {
 		{`lace_flow_creations_total`, "10"},
 		{`lace_flow_expirations_total`, "4"},
 		{`lace_ring_full_total{port="trunk",ring="tx"}`, "7"},
+		{`lace_ring_full_total{port="trunk",ring="to-go"}`, "12"},
+		{`lace_ring_full_total{port="trunk",ring="from-go"}`, "13"},
 		{`lace_worker_events_total{event="expired"}`, "4"},
 		{`lace_workers`, "2"},
 		{`lace_fastpath_up`, "1"},
