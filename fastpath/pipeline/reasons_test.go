@@ -11,7 +11,6 @@ import (
 // elsewhere are the reasons that others give: the kernel's programs and the worker.
 var elsewhere = map[reason.Reason]string{
 	reason.None:         "means undecided",
-	reason.RingFull:     "the worker, when the port takes no more",
 	reason.ForeignFrame: "the worker and XDP, before the pipeline",
 	reason.NoWorker:     "XDP, without a socket",
 	reason.Policed:      "the kernel's programs, while Go is busy",
