@@ -119,6 +119,23 @@ func TestOpensAgain(t *testing.T) {
 	}
 }
 
+// It goes away as well when the workers have nothing to do afterwards, and look only when
+// they wake to see whether they are to stop.
+func TestOpensWhileIdle(t *testing.T) {
+	tr := newTrunk(300_000, 1_000_000)
+	tr.run(0.5)
+	if tr.allowed == 0 {
+		t.Fatal("a flood is not limited")
+	}
+	for range 10 {
+		tr.now += 1e8
+		tr.governor.Note(tr.now, 0, ring)
+	}
+	if tr.allowed != 0 {
+		t.Errorf("a second after the flood the limit is %.0f, want none", tr.allowed)
+	}
+}
+
 // A worker that stands still takes nobody's promised rate away.
 func TestFloor(t *testing.T) {
 	var got Limits

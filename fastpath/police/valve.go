@@ -4,6 +4,10 @@ package police
 // through the kernel's network stack.
 const ceiling = 1 << 20
 
+// mostSteps bounds how far a limit goes up at once, to two and a half times: a worker that
+// looks may be idle while a busy one had no processor to look.
+const mostSteps = 8
+
 // valve is the limit of one kind. The lower its mark, the earlier it closes: packets that
 // would open a flow give way before those of flows that exist.
 type valve struct {
@@ -15,8 +19,9 @@ type valve struct {
 
 // step moves the limit, and reports whether it has changed. It comes down by an eighth at a
 // time when the ring is a little too full, by half when it is far too full, and goes up by
-// an eighth when the ring has been emptier than the mark for a while. So the queue of a port
-// that floods stays short, and what it may ask stays near to what Go can do.
+// an eighth when the ring has been emptier than the mark for a while, for every such while:
+// workers with nothing to do look rarely. So the queue of a port that floods stays short,
+// and what it may ask stays near to what Go can do.
 func (v *valve) step(now int64, full float64) bool {
 	before := v.limit
 	switch {
@@ -24,8 +29,8 @@ func (v *valve) step(now int64, full float64) bool {
 		v.moved = now
 		v.close(full)
 	case v.limit != 0 && now-v.moved >= calm:
+		v.open(min((now-v.moved)/calm, mostSteps))
 		v.moved = now
-		v.open()
 	}
 	return v.limit != before
 }
@@ -43,9 +48,11 @@ func (v *valve) close(full float64) {
 	v.limit = max(next, v.floor)
 }
 
-func (v *valve) open() {
-	v.limit += max(v.limit/8, 1)
-	if v.limit > ceiling || v.floor >= ceiling {
-		v.limit = 0
+func (v *valve) open(steps int64) {
+	for ; steps > 0 && v.limit > 0; steps-- {
+		v.limit += max(v.limit/8, 1)
+		if v.limit > ceiling || v.floor >= ceiling {
+			v.limit = 0
+		}
 	}
 }
