@@ -3,7 +3,7 @@ package conntrack
 // Counts says how many slots are in use, two for each flow, and by whom.
 type Counts struct {
 	Slots int // all in use
-	Lane  int // installed in the kernel
+	Lane  int // of clients, installed in the kernel: with that a flow is, in both directions
 	Pass  int // left to the kernel's own stack
 }
 
@@ -15,9 +15,12 @@ func (r *Reader) Counts() (c Counts) {
 			continue
 		}
 		c.Slots++
-		switch Mode(r.slots[i+1].marks.Load() >> modeShift) {
+		marks := r.slots[i+1].marks.Load()
+		switch Mode(marks >> modeShift) {
 		case ModeLane:
-			c.Lane++
+			if marks&replyMark == 0 {
+				c.Lane++
+			}
 		case ModePass:
 			c.Pass++
 		}

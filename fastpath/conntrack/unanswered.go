@@ -20,6 +20,21 @@ func (t *Table) Unanswered() int { return t.unanswered.length() }
 // UnansweredEvicted counts the unanswered flows that had to give way since the start.
 func (t *Table) UnansweredEvicted() uint64 { return t.unanswered.evictions() }
 
+// Answered reports whether a reply to f, the client's direction of a flow that is there, was
+// seen, by Go or by the kernel. Lock-free; two loads, the second mostly out of the cache.
+func (r *Reader) Answered(f *Flow) bool {
+	s := r.slotOf(f)
+	if s == nil {
+		return false
+	}
+	peer := s.peer.Load()
+	if stateIncarnation(s.state.Load()) != f.incarnation || !r.inTable(peer) {
+		return false
+	}
+	seen := stateBits(r.slots[peer].state.Load())&StateSeen != 0
+	return seen && stateIncarnation(s.state.Load()) == f.incarnation
+}
+
 // silent reports whether the flow of n is there, was never answered, and has not been in
 // use for a while.
 func (t *Table) silent(n node) bool {

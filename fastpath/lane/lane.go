@@ -6,22 +6,26 @@
 // a flow: what waits here and is forgotten is offered again by its next packet. Revoking
 // is nobody's task: the kernel compares generations with each packet.
 //
-// A flow is handed over in both directions at once:
+// A flow is handed over as soon as nothing of it can be overtaken:
 //
-//   - TCP when the server's SYN-ACK is about to be forwarded: everything behind it meets
-//     the lane, and nothing can overtake anything;
-//   - what is under way already (UDP that was answered, or whose client goes on sending
-//     without an answer; TCP that was not handed over at its beginning) when the worker
-//     has emptied its ring, so that no packet in the ring is overtaken by a later one.
+//   - TCP when it is registered, in both directions: behind a SYN nothing is sent before it
+//     was answered, and the answer is the lane's already. A SYN itself always comes to Go;
+//   - the replies of UDP when it is registered, for none is under way before the first
+//     packet was forwarded. What asks once and is answered once thus comes to Go once;
+//   - what is under way already (the client's direction of UDP that was answered, or whose
+//     client goes on sending without an answer; what was registered while the lane was
+//     off) when the worker has emptied its ring, so that no packet in the ring is
+//     overtaken by a later one.
 //
 // SCTP stays with Go, whose checksum the kernel cannot mend, and so do flows of ids that
 // the kernel's generation maps have no room for, and everything while the lane is off.
 //
-// Flow: pipeline → Offer for each packet of a flow that Go forwards itself → Settle at
-// the end of the worker's round → conntrack.InstallPair.
+// Flow: pipeline → Begin for each new flow; Offer for each packet of a flow that Go forwards
+// itself → Settle at the end of the worker's round → conntrack.InstallPair.
 //
-// Cost: nothing for flows that were handed over; some 15 ns for a packet of another; one
-// or two uncontended locks for each flow handed over. Nothing is allocated.
+// Cost: nothing for flows that were handed over; some 15 ns for a packet of another, and
+// for one of UDP's client a look at the slot of the replies; one or two uncontended locks
+// for each flow that is handed over later than it begins. Nothing is allocated.
 package lane
 
 import (
@@ -57,52 +61,50 @@ type Lane struct {
 // New makes the lane of one worker.
 func New(flows *conntrack.Table) *Lane { return &Lane{flows: flows} }
 
+// Begin says in both directions of a flow that is about to be registered who is to move
+// its packets.
+func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8) {
+	fwd.Mode, rev.Mode = conntrack.ModeGo, conntrack.ModeGo
+	if !carries(protocol, fwd) {
+		return
+	}
+	rev.Mode = conntrack.ModeLane
+	if protocol == packet.ProtocolTCP {
+		fwd.Mode = conntrack.ModeLane
+	}
+}
+
+// Begun notes that the flow was registered as Begin has said.
+func (l *Lane) Begun(fwd *conntrack.Flow) {
+	if fwd.Mode == conntrack.ModeLane {
+		l.installed++
+	}
+}
+
 // Offer considers the flow f of a packet that Go is about to forward, before the packet
 // is noted in f. flags are its TCP flags, 0 for other protocols; now is in nanoseconds of
 // CLOCK_MONOTONIC.
 func (l *Lane) Offer(f *conntrack.Flow, flags uint8, now int64) {
-	if f.Mode != conntrack.ModeGo || !carries(f) {
-		return
-	}
-	switch readiness(f, flags, conntrack.Tick(now)) {
-	case ready:
-		l.install(f)
-	case underWay:
+	if f.Mode == conntrack.ModeGo && carries(f.Protocol, f) && l.ready(f, flags, conntrack.Tick(now)) {
 		l.wait(f, now)
 	}
 }
 
-// carries reports whether the kernel can carry the flow.
-func carries(f *conntrack.Flow) bool {
-	return f.Protocol != packet.ProtocolSCTP && f.Frontend < FrontendIDs && f.Backend < BackendIDs
+// carries reports whether the kernel can carry a flow of this protocol.
+func carries(protocol uint8, f *conntrack.Flow) bool {
+	return protocol != packet.ProtocolSCTP && f.Frontend < FrontendIDs && f.Backend < BackendIDs
 }
 
-// moment says when a flow may be handed over.
-type moment int
-
-const (
-	notYet   moment = iota
-	ready           // now
-	underWay        // when nothing of it is in the ring
-)
-
-func readiness(f *conntrack.Flow, flags uint8, tick uint32) moment {
+// ready reports whether the flow is to be handed over once nothing of it is in the ring.
+func (l *Lane) ready(f *conntrack.Flow, flags uint8, tick uint32) bool {
 	reply := f.Flags&conntrack.FlagReply != 0
-	if f.Protocol != packet.ProtocolTCP {
-		// A client that sends in a later tick than before means to go on; one that opens
-		// flow after flow does not.
-		if reply || tick != f.LastSeen {
-			return underWay
-		}
-		return notYet
+	if f.Protocol == packet.ProtocolTCP {
+		// Without a word from the server it may never open; with its end it is not worth it.
+		return reply && flags&(packet.FlagRST|packet.FlagFIN) == 0
 	}
-	switch {
-	case !reply || flags&(packet.FlagRST|packet.FlagFIN) != 0:
-		return notYet // it may never open, or is about to end
-	case flags&packet.FlagSYN != 0:
-		return ready
-	}
-	return underWay
+	// A client that sends in a later tick than before means to go on; one that opens
+	// flow after flow does not.
+	return reply || tick != f.LastSeen || l.flows.Answered(f)
 }
 
 // wait keeps the flow for Settle. Of two flows for one place the first has it; the other

@@ -51,14 +51,25 @@ func (f flow) tuple(reply bool) conntrack.Tuple {
 	return conntrack.Tuple{Src: client, Dst: vip, SrcPort: f.port, DstPort: 80, Protocol: f.protocol}
 }
 
-func (n *node) register(f flow) {
+func (n *node) register(f flow) { n.enter(f, false) }
+
+// begin registers a flow as the pipeline does while the lane is on.
+func (n *node) begin(f flow) { n.enter(f, true) }
+
+func (n *node) enter(f flow, begins bool) {
 	n.t.Helper()
 	fwd, rev := conntrack.Flow{Tuple: f.tuple(false)}, conntrack.Flow{Tuple: f.tuple(true)}
 	fwd.Rewrite = conntrack.Rewrite{Src: fwd.Src, Dst: rev.Src, SrcPort: f.port, DstPort: 8080}
 	rev.Rewrite = conntrack.Rewrite{Src: fwd.Dst, Dst: fwd.Src, SrcPort: 80, DstPort: f.port}
 	fwd.Frontend, fwd.Backend, rev.Frontend, rev.Backend = f.frontend, f.backend, f.frontend, f.backend
+	if begins {
+		n.lane.Begin(&fwd, &rev, f.protocol)
+	}
 	if r := n.flows.Insert(&fwd, &rev, conntrack.Tick(n.now)); r != conntrack.Inserted {
 		n.t.Fatalf("not registered: %v", r)
+	}
+	if begins {
+		n.lane.Begun(&fwd)
 	}
 }
 
@@ -89,6 +100,61 @@ func (n *node) mode(f flow) conntrack.Mode {
 	return fwd.Mode
 }
 
+// TestHowAFlowBegins: who moves the packets of each direction of a new flow, and from when
+// on the kernel moves all of them.
+func TestHowAFlowBegins(t *testing.T) {
+	const lane, golang = conntrack.ModeLane, conntrack.ModeGo
+	for _, c := range []struct {
+		sentence    string
+		flow        flow
+		there, back conntrack.Mode
+		installed   int
+	}{
+		{"TCP is handed over: nothing follows a SYN before its answer", flow{packet.ProtocolTCP, 4000, 1, 1}, lane, lane, 1},
+		{"of UDP the answers, for none is under way", flow{packet.ProtocolUDP, 4000, 1, 1}, golang, lane, 0},
+		{"of SCTP nothing", flow{packet.ProtocolSCTP, 4000, 1, 1}, golang, golang, 0},
+		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, lane, lane, 1},
+		{"none with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, golang, golang, 0},
+		{"a backend with the last id that the kernel has room for", flow{packet.ProtocolUDP, 4000, 1, BackendIDs - 1}, golang, lane, 0},
+		{"none with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, golang, golang, 0},
+	} {
+		n := newNode(t)
+		n.begin(c.flow)
+		fwd, rev := n.find(c.flow, false), n.find(c.flow, true)
+		if fwd.Mode != c.there || rev.Mode != c.back {
+			t.Errorf("%s: there in mode %d, back in mode %d, want %d and %d", c.sentence, fwd.Mode, rev.Mode, c.there, c.back)
+		}
+		if got := n.lane.Installed(); got != c.installed {
+			t.Errorf("%s: %d flows counted, want %d", c.sentence, got, c.installed)
+		}
+	}
+}
+
+// The client's packets of UDP follow once the kernel has seen an answer, which Go has not,
+// and nothing of them is in the ring.
+func TestAnAnswerThatOnlyTheKernelHasSeen(t *testing.T) {
+	n, f := newNode(t), flow{packet.ProtocolUDP, 4000, 1, 1}
+	n.begin(f)
+	n.meet(f, false, 0)
+	n.lane.Settle(true, n.now)
+	if got := n.find(f, false).Mode; got != conntrack.ModeGo {
+		t.Errorf("mode %d without an answer, want Go", got)
+	}
+	answer := n.find(f, true)
+	n.flows.Touch(&answer, conntrack.StateSeen, conntrack.Tick(n.now))
+	n.meet(f, false, 0)
+	if got := n.find(f, false).Mode; got != conntrack.ModeGo {
+		t.Errorf("mode %d while the ring may hold more, want Go", got)
+	}
+	n.lane.Settle(true, n.now)
+	if got := n.mode(f); got != conntrack.ModeLane {
+		t.Errorf("mode %d, want the lane", got)
+	}
+	if got := n.lane.Installed(); got != 1 {
+		t.Errorf("%d flows counted, want 1", got)
+	}
+}
+
 func TestWhenAFlowIsHandedOver(t *testing.T) {
 	tcp := flow{packet.ProtocolTCP, 4000, 1, 1}
 	udp := flow{packet.ProtocolUDP, 4000, 1, 1}
@@ -102,7 +168,7 @@ func TestWhenAFlowIsHandedOver(t *testing.T) {
 		does      []func(*node, flow)
 		now, then conntrack.Mode // before and after the ring is drained
 	}{
-		{"TCP with the SYN-ACK, before anything can overtake it", tcp, list(back(synAck)), conntrack.ModeLane, conntrack.ModeLane},
+		{"TCP that is answered, once nothing of it is in the ring", tcp, list(back(synAck)), conntrack.ModeGo, conntrack.ModeLane},
 		{"TCP not with a SYN sent again", tcp, list(there(packet.FlagSYN)), conntrack.ModeGo, conntrack.ModeGo},
 		{"TCP not for what the client says, who may not have been answered", tcp, list(there(ack), waits(nextTick), there(ack)), conntrack.ModeGo, conntrack.ModeGo},
 		{"TCP that is under way, once nothing of it is in the ring", tcp, list(back(ack)), conntrack.ModeGo, conntrack.ModeLane},
@@ -112,7 +178,7 @@ func TestWhenAFlowIsHandedOver(t *testing.T) {
 		{"UDP after an answer, once nothing of it is in the ring", udp, list(there(0), back(0)), conntrack.ModeGo, conntrack.ModeLane},
 		{"UDP without an answer when the client goes on in a later tick", udp, list(there(0), waits(nextTick), there(0)), conntrack.ModeGo, conntrack.ModeLane},
 		{"SCTP never", sctp, list(there(0), back(0), waits(nextTick), there(0), back(0)), conntrack.ModeGo, conntrack.ModeGo},
-		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, list(back(synAck)), conntrack.ModeLane, conntrack.ModeLane},
+		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, list(back(synAck)), conntrack.ModeGo, conntrack.ModeLane},
 		{"never one with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, list(back(synAck), back(ack)), conntrack.ModeGo, conntrack.ModeGo},
 		{"a backend with the last id that the kernel has room for", flow{packet.ProtocolUDP, 4000, 1, BackendIDs - 1}, list(back(0)), conntrack.ModeGo, conntrack.ModeLane},
 		{"never one with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, list(back(0)), conntrack.ModeGo, conntrack.ModeGo},

@@ -209,7 +209,7 @@ func TestFullTables(t *testing.T) {
 			sentence: "with the flow table full of closed connections a new one takes the place of the oldest",
 			over:     onlyTCP,
 			given:    tiny,
-			steps: steps(step{then: crowdClosed}, step{then: later(time.Second)},
+			steps: steps(step{then: crowdClosed}, step{then: later(2 * time.Second)},
 				step{sends: "client:4005 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4005 > web:8080", via: "direct web", ttl: -1}),
 		},
 		{

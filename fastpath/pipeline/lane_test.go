@@ -44,10 +44,15 @@ func (w *world) flowOf(sends string) (f conntrack.Flow) {
 }
 
 // moves checks who moves the packets of the usual flow to a backend, in both directions.
-func moves(want conntrack.Mode, backend string) step {
+func moves(want conntrack.Mode, backend string) step { return moveAs(want, want, backend) }
+
+// onlyBack checks that the kernel moves the replies of a backend, and Go what they answer.
+func onlyBack(backend string) step { return moveAs(conntrack.ModeGo, conntrack.ModeLane, backend) }
+
+func moveAs(there, back conntrack.Mode, backend string) step {
 	return step{then: func(w *world) {
 		w.t.Helper()
-		for _, sends := range []string{"client:4000 > vip:80", backend + " > client:4000"} {
+		for sends, want := range map[string]conntrack.Mode{"client:4000 > vip:80": there, backend + " > client:4000": back} {
 			if got := w.flowOf(sends).Mode; got != want {
 				w.t.Errorf("%s is in mode %d, want %d", sends, got, want)
 			}
@@ -61,17 +66,23 @@ func TestHandingOver(t *testing.T) {
 	again := toOther(opens, reason.Repicked)
 	play(t, []scenario{
 		{
-			sentence: "a connection is handed over with its SYN-ACK",
+			sentence: "a connection is handed over with its SYN",
 			over:     onlyTCP,
 			given:    laneOn("web:8080"),
-			steps:    steps(opens, moves(conntrack.ModeGo, "web:8080"), accepts, moves(conntrack.ModeLane, "web:8080")),
+			steps:    steps(opens, moves(conntrack.ModeLane, "web:8080")),
 		},
 		{
-			sentence: "a datagram flow is handed over after an answer, when the worker has nothing to do",
+			sentence: "a connection is handed over with a SYN that finds its endpoint gone",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps:    steps(opens, after(removed("web:8080", "other:8080"), again), moves(conntrack.ModeLane, "other:8080")),
+		},
+		{
+			sentence: "the answers to a datagram flow are handed over at once, the rest after one, when the worker has nothing to do",
 			over:     onlyUDP,
 			given:    laneOn("web:8080"),
-			steps: steps(opens, wait, moves(conntrack.ModeGo, "web:8080"), answers, moves(conntrack.ModeGo, "web:8080"),
-				wait, moves(conntrack.ModeLane, "web:8080")),
+			steps: steps(opens, wait, onlyBack("web:8080"), speaks, wait, onlyBack("web:8080"), answers, wait, onlyBack("web:8080"),
+				speaks, onlyBack("web:8080"), wait, moves(conntrack.ModeLane, "web:8080")),
 		},
 		{
 			sentence: "nothing is handed over while the lane is off",
@@ -94,22 +105,22 @@ func TestHandingOver(t *testing.T) {
 		{
 			sentence: "a flow that was looked at again stays handed over",
 			given:    laneOn("web:8080"),
-			steps: steps(connected, answers, wait, after(bumped("vip"), speaks), moves(conntrack.ModeLane, "web:8080"),
+			steps: steps(connected, answers, speaks, wait, after(bumped("vip"), speaks), moves(conntrack.ModeLane, "web:8080"),
 				answers, moves(conntrack.ModeLane, "web:8080")),
 		},
 		{
 			sentence: "a datagram flow that gets another backend begins anew with Go",
 			over:     onlyUDP,
 			given:    laneOn("web:8080"),
-			steps: steps(connected, answers, wait, after(removed("web:8080", "other:8080"), again), wait, moves(conntrack.ModeGo, "other:8080"),
+			steps: steps(connected, answers, speaks, wait, after(removed("web:8080", "other:8080"), again), wait, onlyBack("other:8080"),
 				step{sends: "other:8080 > client:4000", is: reason.Reply, becomes: "vip:80 > client:4000", via: "direct client", ttl: -1},
-				wait, moves(conntrack.ModeLane, "other:8080")),
+				toOther(speaks, reason.Established), wait, moves(conntrack.ModeLane, "other:8080")),
 		},
 		{
-			sentence: "a connection that is opened again begins anew with Go",
+			sentence: "a connection that is opened again is handed over again",
 			over:     onlyTCP,
 			given:    laneOn("web:8080"),
-			steps:    steps(connected, finishes, ends, after(later(time.Second), opens), moves(conntrack.ModeGo, "web:8080"), accepts, moves(conntrack.ModeLane, "web:8080")),
+			steps:    steps(connected, finishes, ends, after(later(time.Second), opens), moves(conntrack.ModeLane, "web:8080")),
 		},
 	})
 }

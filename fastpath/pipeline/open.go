@@ -39,6 +39,7 @@ func (pl *Pipeline) settle(frontend *table.Frontend, as reason.Reason) reason.Re
 	pl.describe(frontend, backend)
 	switch pl.register(&t, as == reason.Repicked) {
 	case conntrack.Inserted:
+		pl.lane.Begun(&pl.flow)
 		pl.visit.trace.note("flow", "both directions would be registered")
 		if r := pl.forward(); r != reason.None {
 			return r
@@ -139,6 +140,9 @@ func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 		flags |= conntrack.FlagStack
 	}
 	pl.flow.Flags, pl.peer.Flags = flags, flags
+	if v.tables.Settings().Lane != 0 {
+		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol)
+	}
 }
 
 // decision is one direction of a flow, from one port to another, but for what it

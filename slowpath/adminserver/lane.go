@@ -33,7 +33,7 @@ func (s *Server) lane(r *http.Request) (api.Lane, error) {
 	}
 	err := s.walk(r.Context(), func(t FlowTable, _ uint32) {
 		c := t.Counts()
-		out.Flows, out.Installed = c.Slots/2, c.Lane/2
+		out.Flows, out.Installed = c.Slots/2, c.Lane
 		out.Open, out.OpenLane = open(t)
 	})
 	if r.Context().Err() != nil {
