@@ -152,6 +152,7 @@ func (o *Objects) maps() map[string]*ebpf.Map {
 		bpf.LaceMapDevices:        o.bpf.Devices,
 		bpf.LaceMapFlows:          o.bpf.Flows,
 		bpf.LaceMapFlowTags:       o.bpf.FlowTags,
+		bpf.LaceMapLowDevices:     o.bpf.LowDevices,
 		bpf.LaceMapPolice:         o.bpf.Police,
 		bpf.LaceMapPolicePorts:    o.bpf.PolicePorts,
 		bpf.LaceMapPolicePrefixes: o.bpf.PolicePrefixes,

@@ -37,6 +37,7 @@ type Objects struct {
 	settings settings
 	ports    mirror[uint32, port]
 	devices  mirror[uint32, device]
+	low      mirror[uint32, device] // the same as devices, of low indexes
 	sources  mirror[source, uint32]
 	claims   mirror[claim, uint32]
 
@@ -150,9 +151,10 @@ func unmap(mem *[]byte) error {
 func (o *Objects) readState() error {
 	o.ports = newMirror[uint32, port]("ports", o.bpf.Ports)
 	o.devices = newMirror[uint32, device]("devices", o.bpf.Devices)
+	o.low = newMirror[uint32, device]("low_devices", o.bpf.LowDevices)
 	o.sources = newMirror[source, uint32]("sources", o.bpf.Sources)
 	o.claims = newMirror[claim, uint32]("claims", o.bpf.Claims)
-	for _, read := range []func() error{o.ports.read, o.devices.read, o.sources.read, o.claims.read, o.readFilter, o.readBackends, o.readSettings} {
+	for _, read := range []func() error{o.ports.read, o.devices.read, o.low.read, o.sources.read, o.claims.read, o.readFilter, o.readBackends, o.readSettings} {
 		if err := read(); err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func TestDamagedPins(t *testing.T) {
 				s := o.settings
 				s.Layout = Layout + 1
 				must(t, o.set(s))
-			}, []string{"backend_filter", "backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "police", "police_ports", "police_prefixes", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 5"},
+			}, []string{"backend_filter", "backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "low_devices", "police", "police_ports", "police_prefixes", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 5"},
 	} {
 		t.Run(does, func(t *testing.T) {
 			bpffs := mountBPF(t)

@@ -57,8 +57,22 @@ func (o *Objects) SyncPorts(ports []table.Port) error {
 	}
 	o.forgetMoved(byID)
 	// A device that is no port any more passes everything before its id can mean another.
-	errs = append(errs, o.devices.trim(byDevice), o.set(s), o.ports.put(byID), o.devices.put(byDevice), o.ports.trim(byID))
+	low := o.lowDevices(byDevice)
+	errs = append(errs, o.low.trim(low), o.devices.trim(byDevice), o.set(s), o.ports.put(byID),
+		o.devices.put(byDevice), o.low.put(low), o.ports.trim(byID))
 	return errors.Join(append(errs, o.syncHooks(hooks)...)...)
+}
+
+// lowDevices are those that an array holds as well. The hash keeps them: programs of an
+// earlier version, attached until they are replaced, know nothing else.
+func (o *Objects) lowDevices(all map[uint32]device) map[uint32]device {
+	low := make(map[uint32]device, len(all))
+	for ifindex, d := range all {
+		if ifindex < o.bpf.LowDevices.MaxEntries() {
+			low[ifindex] = d
+		}
+	}
+	return low
 }
 
 // checkPort refuses a record that would make the maps contradict themselves, or whose

@@ -25,6 +25,7 @@ const (
 	LaceMapFlowTags       = "flow_tags"
 	LaceMapFlows          = "flows"
 	LaceMapFrontendGens   = "frontend_gens"
+	LaceMapLowDevices     = "low_devices"
 	LaceMapPolice         = "police"
 	LaceMapPolicePorts    = "police_ports"
 	LaceMapPolicePrefixes = "police_prefixes"
@@ -104,6 +105,7 @@ type LaceMapSpecs struct {
 	FlowTags       *ebpf.MapSpec `ebpf:"flow_tags"`
 	Flows          *ebpf.MapSpec `ebpf:"flows"`
 	FrontendGens   *ebpf.MapSpec `ebpf:"frontend_gens"`
+	LowDevices     *ebpf.MapSpec `ebpf:"low_devices"`
 	Police         *ebpf.MapSpec `ebpf:"police"`
 	PolicePorts    *ebpf.MapSpec `ebpf:"police_ports"`
 	PolicePrefixes *ebpf.MapSpec `ebpf:"police_prefixes"`
@@ -149,6 +151,7 @@ type LaceMaps struct {
 	FlowTags       *ebpf.Map `ebpf:"flow_tags"`
 	Flows          *ebpf.Map `ebpf:"flows"`
 	FrontendGens   *ebpf.Map `ebpf:"frontend_gens"`
+	LowDevices     *ebpf.Map `ebpf:"low_devices"`
 	Police         *ebpf.Map `ebpf:"police"`
 	PolicePorts    *ebpf.Map `ebpf:"police_ports"`
 	PolicePrefixes *ebpf.Map `ebpf:"police_prefixes"`
@@ -170,6 +173,7 @@ func (m *LaceMaps) Close() error {
 		m.FlowTags,
 		m.Flows,
 		m.FrontendGens,
+		m.LowDevices,
 		m.Police,
 		m.PolicePorts,
 		m.PolicePrefixes,

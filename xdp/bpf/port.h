@@ -48,11 +48,25 @@ struct {
 	__type(value, struct device);
 } devices SEC(".maps");
 
+/* The same for low indexes, which nearly all are: the look-up of an array is a load, that of
+ * a hash a call. */
+#define LOW_DEVICES 16384
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LOW_DEVICES);
+	__type(key, u32);
+	__type(value, struct device);
+} low_devices SEC(".maps");
+
 INLINE const struct device *device_of(struct __sk_buff *skb)
 {
 	u32 ifindex = skb->ifindex;
+	const struct device *d = bpf_map_lookup_elem(&low_devices, &ifindex);
 
-	return bpf_map_lookup_elem(&devices, &ifindex);
+	if (!d)
+		return bpf_map_lookup_elem(&devices, &ifindex);
+	return d->kind == KIND_NONE ? 0 : d;
 }
 
 #endif

@@ -21,6 +21,7 @@ const (
 	StressMapFlowTags     = "flow_tags"
 	StressMapFlows        = "flows"
 	StressMapFrontendGens = "frontend_gens"
+	StressMapLowDevices   = "low_devices"
 	StressMapPorts        = "ports"
 	StressMapSettings     = "settings"
 	StressMapTally        = "tally"
@@ -83,6 +84,7 @@ type StressMapSpecs struct {
 	FlowTags     *ebpf.MapSpec `ebpf:"flow_tags"`
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
 	FrontendGens *ebpf.MapSpec `ebpf:"frontend_gens"`
+	LowDevices   *ebpf.MapSpec `ebpf:"low_devices"`
 	Ports        *ebpf.MapSpec `ebpf:"ports"`
 	Settings     *ebpf.MapSpec `ebpf:"settings"`
 	Tally        *ebpf.MapSpec `ebpf:"tally"`
@@ -121,6 +123,7 @@ type StressMaps struct {
 	FlowTags     *ebpf.Map `ebpf:"flow_tags"`
 	Flows        *ebpf.Map `ebpf:"flows"`
 	FrontendGens *ebpf.Map `ebpf:"frontend_gens"`
+	LowDevices   *ebpf.Map `ebpf:"low_devices"`
 	Ports        *ebpf.Map `ebpf:"ports"`
 	Settings     *ebpf.Map `ebpf:"settings"`
 	Tally        *ebpf.Map `ebpf:"tally"`
@@ -135,6 +138,7 @@ func (m *StressMaps) Close() error {
 		m.FlowTags,
 		m.Flows,
 		m.FrontendGens,
+		m.LowDevices,
 		m.Ports,
 		m.Settings,
 		m.Tally,
