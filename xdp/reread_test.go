@@ -20,9 +20,10 @@ func TestWhatSomebodyElseWroteIsWrittenOver(t *testing.T) {
 	in := skb{Ifindex: uint32(n.pod)}
 	want := n.run(t, n.o.bpf.FromPod, frame, in)
 	for name, spoil := range map[string]func(){
-		"ports":   func() { must(t, n.o.bpf.Ports.Put(uint32(podID), port{Ifindex: 1})) },
-		"devices": func() { must(t, n.o.bpf.Devices.Delete(uint32(n.pod))) },
-		"sources": func() { must(t, n.o.bpf.Sources.Put(source{Addr: mapped("10.1.0.2")}, uint32(otherID))) },
+		"ports":       func() { must(t, n.o.bpf.Ports.Put(uint32(podID), port{Ifindex: 1})) },
+		"devices":     func() { must(t, n.o.bpf.Devices.Delete(uint32(n.pod))) },
+		"low_devices": func() { must(t, n.o.bpf.LowDevices.Put(uint32(n.pod), device{})) },
+		"sources":     func() { must(t, n.o.bpf.Sources.Put(source{Addr: mapped("10.1.0.2")}, uint32(otherID))) },
 		"claims": func() {
 			must(t, n.o.bpf.Claims.Delete(claim{Addr: mapped("10.96.0.1")}))
 			must(t, n.o.bpf.Claims.Put(claim{Addr: mapped("8.8.8.8")}, uint32(1)))
