@@ -140,3 +140,19 @@ func TestInputs(t *testing.T) {
 		t.Errorf("%d inputs of the target, %d of all; want the last progress, 25", got, r.allInputs)
 	}
 }
+
+func TestForgive(t *testing.T) {
+	for said, want := range map[string]int{
+		"    context deadline exceeded\n": 0,
+		"    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzOne/1\n": 1,
+		"    one_test.go:3: wrong\n": 1,
+	} {
+		r, k := newReport(), key{"p", "FuzzOne"}
+		r.add(event{Action: "run", Package: "p", Test: "FuzzOne"}, io.Discard)
+		r.add(event{Action: "output", Package: "p", Test: "FuzzOne", Output: said}, io.Discard)
+		r.add(event{Action: "fail", Package: "p", Test: "FuzzOne"}, io.Discard)
+		if r.forgive(k); r.failed != want || len(r.failing) != want {
+			t.Errorf("%q: %d failed, want %d", said, r.failed, want)
+		}
+	}
+}
