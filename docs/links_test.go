@@ -60,13 +60,18 @@ func TestEveryPageIsReachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n := 0
 	for _, p := range pages(t) {
-		rel, err := filepath.Rel(".", p)
-		if err != nil || strings.HasPrefix(rel, "..") || rel == "README.md" {
+		rel, here := strings.CutPrefix(filepath.ToSlash(p), "../docs/")
+		if !here || rel == "README.md" {
 			continue
 		}
+		n++
 		if !strings.Contains(string(b), "("+rel+")") {
 			t.Errorf("docs/README.md does not list %s", rel)
 		}
+	}
+	if n == 0 {
+		t.Error("no pages found: the test looks at nothing")
 	}
 }

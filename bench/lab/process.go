@@ -16,7 +16,6 @@ import (
 
 // fastpathSpec and agentSpec are what the processes of a node are told at their start.
 type fastpathSpec struct {
-	Node      string
 	StateDir  string
 	Workers   int
 	FlowSlots int
@@ -39,7 +38,7 @@ func untilSignal() (context.Context, context.CancelFunc) {
 // StartFastpath starts the node's fast path.
 func (n *Node) StartFastpath(ctx context.Context) error {
 	return n.startProcess(ctx, roleFastpath, fastpathSpec{
-		Node: n.Name, StateDir: n.stateDir,
+		StateDir: n.stateDir,
 		Workers: n.lab.topology.Workers, FlowSlots: n.lab.topology.FlowSlots,
 	})
 }
@@ -79,13 +78,12 @@ func runFastpath(spec fastpathSpec) error {
 		BPFFS:     BPFDir(spec.StateDir),
 		Workers:   spec.Workers,
 		FlowSlots: spec.FlowSlots,
-		Log:       logger(spec.Node),
+		Log:       logger(),
 	})
 }
 
-func logger(node string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", node)
-}
+// logger writes to the file of a node's process, which has both in its path.
+func logger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
 
 // runAgent is the life of a node's agent: what lace-agent does with a folder of YAML.
 func runAgent(spec agentSpec) error {
@@ -103,7 +101,7 @@ func runAgent(spec agentSpec) error {
 		Settings:     spec.settings(),
 		Delivery:     spec.Delivery,
 		Version:      "lab",
-		Log:          logger(spec.Node),
+		Log:          logger(),
 	})
 }
 

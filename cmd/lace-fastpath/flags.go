@@ -34,7 +34,7 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.stateDir, "state-dir", dataplane.DefaultStateDir, "`directory` shared with lace-agent")
 	f.StringVar(&o.bpffs, "bpffs", dataplane.DefaultBPFFS, "`directory` of a mounted BPF file system to pin in")
 	f.IntVar(&o.workers, "workers", dataplane.DefaultWorkers, "`number` of queues of the trunk, each with a goroutine that serves it")
-	f.IntVar(&o.flowSlots, "flow-slots", dataplane.DefaultFlowSlots, "`number` of slots of the flow table, two for a flow, 128 bytes each; rounded up")
+	f.IntVar(&o.flowSlots, "flow-slots", dataplane.DefaultFlowSlots, "`number` of slots of the flow table, two for a flow, 130 bytes each; rounded up")
 	f.IntVar(&o.trunkMTU, "trunk-mtu", dataplane.DefaultTrunkMTU, "largest packet that the trunk carries, in `bytes`")
 	f.IntVar(&o.puntRate, "punt-rate", dataplane.DefaultPuntRate, "`packets` a second that every port may always have decided in Go; more while there is room")
 	f.IntVar(&o.puntBurst, "punt-burst", dataplane.DefaultPuntBurst, "`packets` of them that may come at once")

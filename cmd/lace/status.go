@@ -54,7 +54,7 @@ var factColumns = []screen.Column[fact]{
 func facts(s *api.Status) []fact {
 	ready := "yes"
 	if !s.Ready {
-		ready = "no: waits for " + s.Waiting
+		ready = "no: " + waiting(s)
 	}
 	return []fact{
 		{"ready", ready},
@@ -64,6 +64,14 @@ func facts(s *api.Status) []fact {
 		{"problems", problemsFact(s.Objects.Problems)},
 		{"put right", repairsFact(s.Repairs)},
 	}
+}
+
+// waiting is why the node is not ready, unless the next line says it.
+func waiting(s *api.Status) string {
+	if s.Waiting == s.Fastpath.Message {
+		return "new connections need the fast path"
+	}
+	return s.Waiting
 }
 
 func fastpathFact(f *api.Fastpath) string {

@@ -15,9 +15,11 @@ func TestStatus(t *testing.T) {
 		Repairs:  map[string]uint64{"program": 2, "route": 1, "trunk": 0},
 	}
 	down := good
-	down.Ready, down.Waiting, down.Repairs = false, "lace-fastpath", nil
+	down.Ready, down.Waiting, down.Repairs = false, "lace-fastpath is not running", nil
 	down.Fastpath = api.Fastpath{Message: "lace-fastpath is not running"}
 	down.Objects.Problems = 3
+	behind := good
+	behind.Ready, behind.Waiting = false, "the first snapshot is not published yet"
 	for _, c := range []struct {
 		sentence string
 		status   api.Status
@@ -26,7 +28,8 @@ func TestStatus(t *testing.T) {
 		says     []string
 	}{
 		{"all is well", good, nil, 0, []string{"yes", "process 77 since 2026-01-02 03:04:05, was ready after 151ms", "7 in use, 7 published", "12 open, room for 1000", "none", "program 2, route 1"}},
-		{"the fast path is down", down, nil, 1, []string{"no: waits for lace-fastpath", "is not running", "3: lace get problems", "nothing"}},
+		{"the fast path is down", down, nil, 1, []string{"no: new connections need the fast path\n", "lace-fastpath is not running\n", "3: lace get problems", "nothing"}},
+		{"it runs, and waits for something else", behind, nil, 1, []string{"no: the first snapshot is not published yet\n"}},
 		{"for programs", good, []string{"-o", "json"}, 0, []string{`"startSeconds": 0.151`, `"program": 2`}},
 		{"for programs, when it is down", down, []string{"-o", "yaml"}, 1, []string{"ready: false"}},
 	} {

@@ -25,7 +25,7 @@ func age() (time.Duration, error) {
 		return 0, fmt.Errorf("clock since boot: %w", err)
 	}
 	started, err := startedAt(b)
-	return time.Duration(now.Nano()) - started, err
+	return (time.Duration(now.Nano()) - started).Round(time.Millisecond), err
 }
 
 // startedAt takes a process's start, since boot, from /proc/PID/stat (proc(5)): field 22,

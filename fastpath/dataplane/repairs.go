@@ -31,7 +31,7 @@ func (r *repairs) kernel(p xdp.Part, which string) { r.note(parts[p], which) }
 
 // note says what was repaired, and counts it.
 func (r *repairs) note(what counter.Repair, which string) {
-	r.log.Warn("repaired what somebody else took away or changed", "what", what, "which", which)
+	r.log.Warn("repaired what somebody else took away or changed", "what", what.String(), "which", which)
 	r.counts[what]++
 	r.show(what)
 }

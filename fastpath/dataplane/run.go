@@ -88,9 +88,19 @@ func (n *node) serve(ctx context.Context, again bool) (err error) {
 	if err := n.status.write(c.StateDir); err != nil {
 		return err
 	}
-	c.Log.Info("serving", "startTook", n.repairs.startTook.Round(time.Millisecond), "workers", c.Workers, "xdp", n.status.XDPMode, "sockets", n.status.SocketMode,
-		"trunkMTU", c.TrunkMTU, "flows", n.flows.Len(), "kernel", n.status.Kernel)
+	n.saysServing(again)
 	return n.run(ctx)
+}
+
+// saysServing logs how things are; how long the start took, once only.
+func (n *node) saysServing(again bool) {
+	c, s := &n.config, &n.status
+	args := []any{"workers", c.Workers, "xdp", s.XDPMode, "sockets", s.SocketMode,
+		"trunkMTU", c.TrunkMTU, "flows", n.flows.Len(), "kernel", s.Kernel}
+	if !again {
+		args = append(args, "startSeconds", s.StartSeconds)
+	}
+	c.Log.Info("serving", args...)
 }
 
 // newStatus says what is known once everything is up.

@@ -108,14 +108,21 @@ func judgeKubeProxy(signs []string) Finding {
 	return ok(check, "no sign of it")
 }
 
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // judgeFastpath says who is using the pins.
 func judgeFastpath(f Facts) Finding {
 	const check = "fast path"
 	switch {
 	case f.FastpathAlive && f.Fastpath != nil:
 		p := f.Fastpath
-		return ok(check, fmt.Sprintf("runs: process %d, XDP %s, sockets %s, %d workers on %d queues",
-			p.PID, p.XDPMode, p.SocketMode, p.Workers, p.Queues))
+		return ok(check, fmt.Sprintf("runs: process %d, XDP %s, sockets %s, %s on %s",
+			p.PID, p.XDPMode, p.SocketMode, counted(p.Workers, "worker"), counted(p.Queues, "queue")))
 	case f.FastpathAlive:
 		return ok(check, "runs")
 	case len(f.Pins) > 0:
