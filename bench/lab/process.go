@@ -39,7 +39,7 @@ func untilSignal() (context.Context, context.CancelFunc) {
 func (n *Node) StartFastpath(ctx context.Context) error {
 	return n.startProcess(ctx, roleFastpath, fastpathSpec{
 		StateDir: n.stateDir,
-		Workers: n.lab.topology.Workers, FlowSlots: n.lab.topology.FlowSlots,
+		Workers:  n.lab.topology.Workers, FlowSlots: n.lab.topology.FlowSlots,
 	})
 }
 
