@@ -70,9 +70,7 @@ func addressesOf(s *table.Snapshot) []packet.Addr {
 func (b *backends) ofFlows() []packet.Addr {
 	seen := map[packet.Addr]struct{}{}
 	b.flows.Range(func(f *conntrack.Flow) bool {
-		if f.Flags&conntrack.FlagReply != 0 {
-			seen[f.Src] = struct{}{}
-		}
+		seen[f.Rewrite.Dst] = struct{}{}
 		return true
 	})
 	addrs := make([]packet.Addr, 0, len(seen))

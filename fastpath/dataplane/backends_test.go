@@ -17,13 +17,21 @@ type noFlows struct{}
 
 func (noFlows) Range(func(*conntrack.Flow) bool) {}
 
-// oneFlow is a table with one flow, in both directions.
-type oneFlow struct{ client, backend packet.Addr }
-
-func (o oneFlow) Range(each func(*conntrack.Flow) bool) {
-	fwd := conntrack.Flow{Tuple: conntrack.Tuple{Src: o.client}}
-	rev := conntrack.Flow{Tuple: conntrack.Tuple{Src: o.backend}, Flags: conntrack.FlagReply}
-	_ = each(&fwd) && each(&rev)
+// oneFlow is a table with one flow, to the backend.
+func oneFlow(t *testing.T, client, vip, backend packet.Addr) *conntrack.Table {
+	t.Helper()
+	flows, err := conntrack.New(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fwd := conntrack.Flow{Tuple: conntrack.Tuple{Src: client, Dst: vip, SrcPort: 40000, DstPort: 80, Protocol: packet.ProtocolUDP}}
+	fwd.Rewrite = conntrack.Rewrite{Src: client, Dst: backend, SrcPort: 40000, DstPort: 8080}
+	rev := conntrack.Flow{Tuple: conntrack.Tuple{Src: backend, Dst: client, SrcPort: 8080, DstPort: 40000, Protocol: packet.ProtocolUDP}}
+	rev.Rewrite = conntrack.Rewrite{Src: vip, Dst: client, SrcPort: 80, DstPort: 40000}
+	if got := flows.Insert(&fwd, &rev, 1); got != conntrack.Inserted {
+		t.Fatalf("the flow was not inserted: %v", got)
+	}
+	return flows
 }
 
 // addressBook is a kernel that remembers addresses.
@@ -63,7 +71,7 @@ func TestBackends(t *testing.T) {
 		return s
 	}
 	book := &addressBook{addrs: map[packet.Addr]bool{}}
-	b := backends{kernel: book, flows: oneFlow{addr("10.0.0.1"), addr("10.0.0.9")}}
+	b := backends{kernel: book, flows: oneFlow(t, addr("10.0.0.1"), addr("10.96.0.1"), addr("10.0.0.9"))}
 	now := time.Unix(0, 0).Add(time.Hour)
 	for _, step := range []struct {
 		sentence string
