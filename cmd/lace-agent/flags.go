@@ -92,15 +92,7 @@ func (o *options) check(rest []string) error {
 	case o.sourceDir == "" && !o.fromAPI() && !o.cleanup && !o.version:
 		return noSource()
 	}
-	if o.nodeName != "" {
-		return nil
-	}
-	name, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("--node-name is missing, and the host name cannot be read: %w", err)
-	}
-	o.nodeName = strings.ToLower(name) // as the kubelet does
-	return nil
+	return o.judge()
 }
 
 // fromAPI says whether Services are declared in a cluster.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"lace-cni.io/lace/slowpath/listener"
@@ -58,8 +59,11 @@ func word(s string) http.HandlerFunc {
 
 func listen(what, addr string, h http.Handler, log *slog.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", addr)
-	if err != nil {
+	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s at %s: %w (is kube-proxy or another lace-agent running on this node? stop it, or choose another address)", what, addr, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s at %q: %w (choose another address)", what, addr, err)
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // Where a pod finds the credentials of its service account.
@@ -20,6 +19,10 @@ func access(c *Config) (*rest.Config, []*url.URL, error) {
 	if c.Kubeconfig == "" && len(c.Servers) == 0 {
 		return nil, nil, noServer()
 	}
+	servers, err := Servers(c.Servers, c.ServiceCIDRs) // first: what is wrong here needs no file
+	if err != nil {
+		return nil, nil, fmt.Errorf("--apiserver: %w", err)
+	}
 	read := account
 	if c.Kubeconfig != "" {
 		read = func() (*rest.Config, error) { return fromFile(c.Kubeconfig) }
@@ -28,13 +31,10 @@ func access(c *Config) (*rest.Config, []*url.URL, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	texts := c.Servers
-	if len(texts) == 0 {
-		texts = []string{config.Host}
-	}
-	servers, err := Servers(texts, c.ServiceCIDRs)
-	if err != nil {
-		return nil, nil, err
+	if len(servers) == 0 {
+		if servers, err = Servers([]string{config.Host}, c.ServiceCIDRs); err != nil {
+			return nil, nil, fmt.Errorf("--kubeconfig %s: %w", c.Kubeconfig, err)
+		}
 	}
 	config.Host = servers[0].String()
 	config.UserAgent = "lace-agent/" + c.Version
@@ -48,15 +48,6 @@ func noServer() error {
 		return errors.New("no API server is named: say where it is (--apiserver), or give a kubeconfig that does (--kubeconfig)")
 	}
 	return fmt.Errorf("no API server is named (--apiserver): KUBERNETES_SERVICE_HOST is %s, the ClusterIP that Lace itself has to serve, so that a restarted node would wait for itself; name the API servers' own addresses", host)
-}
-
-func fromFile(path string) (*rest.Config, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
-	}
-	return config, nil
 }
 
 // account reads the service account of a pod. The token is read again as it is renewed.

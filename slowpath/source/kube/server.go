@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -43,13 +44,21 @@ func server(text string) (*url.URL, error) {
 	case u.Scheme != "https":
 		return nil, fmt.Errorf("%q: an API server is spoken to by https only", text)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
-		return nil, fmt.Errorf("%q has more than host and port; write one like https://192.0.2.10:6443", text)
+		return nil, fmt.Errorf("%q has more than host and port; write one like https://192.0.2.10:6443", u.Redacted())
+	case !isPort(u.Port()):
+		return nil, fmt.Errorf("%q: port %s is none of 1 to 65535", text, u.Port())
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), "443")
 	}
 	u.Path = ""
 	return u, nil
+}
+
+// isPort takes the empty one, which stands for the usual port.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // ownService refuses what would be reached through Lace.
