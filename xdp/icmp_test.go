@@ -180,3 +180,45 @@ func patchedAt(frame []byte, at int, with byte) []byte {
 	f[at] = with
 	return f
 }
+
+// TestICMPErrorForged: packets to a VIP are translated before anybody else meets them, so
+// an error that quotes one to its sender here is made up. Go gets it, to drop and count it.
+func TestICMPErrorForged(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	n.insertFlows(t)
+	other, uplink := testHook{n.o.bpf.FromPod, n.other}, testHook{n.o.bpf.FromUplink, n.uplink}
+	toVIP := func(src string) []byte { return from(src, "10.96.0.1", 17, udp(2000, 80)) }
+	toVIP6 := from("fd00::2", "fd96::1", 6, tcp(2000, 80))
+	for _, c := range []struct {
+		does  string
+		at    testHook
+		port  uint16 // that it is punted from; 0: it passes
+		frame []byte
+	}{
+		{"from a pod to another", other, otherID, about("10.1.0.3", "10.1.0.2", 3, 4, toVIP("10.1.0.2"))},
+		{"from a pod to another, IPv6", other, otherID, about("fd00::3", "fd00::2", 2, 0, toVIP6)},
+		{"from a pod to another, about a port that is claimed alone", other, otherID, about("10.1.0.3", "10.1.0.2", 3, 4, from("10.1.0.2", "10.96.0.2", 17, udp(2000, 53)))},
+		{"from a pod to the node", other, otherID, about("10.1.0.3", "10.1.0.1", 3, 4, toVIP("10.1.0.1"))},
+		{"from the wire to a pod", uplink, uplinkID, about("198.51.100.1", "10.1.0.2", 3, 4, toVIP("10.1.0.2"))},
+		{"from the wire to a pod, IPv6", uplink, uplinkID, about("2001:db8::1", "fd00::2", 2, 0, toVIP6)},
+
+		{"to the node from the wire, where it may have sent by another way", uplink, 0, about("198.51.100.1", "10.1.0.1", 3, 4, toVIP("10.1.0.1"))},
+		{"to a client that lives elsewhere", uplink, 0, about("198.51.100.1", "192.0.2.9", 3, 4, toVIP("192.0.2.9"))},
+		{"about another port of an address of which one is claimed", other, 0, about("10.1.0.3", "10.1.0.2", 3, 4, from("10.1.0.2", "10.96.0.2", 17, udp(53, 54)))},
+		{"about the claimed port in another protocol", other, 0, about("10.1.0.3", "10.1.0.2", 3, 4, from("10.1.0.2", "10.96.0.2", 6, tcp(2000, 53)))},
+		{"to somebody who did not send what is quoted", other, 0, about("10.1.0.3", "10.1.0.2", 3, 4, toVIP("10.1.0.9"))},
+		{"what the node's own stack says", testHook{n.o.bpf.ToPort, n.pod}, 0, about("10.1.0.1", "10.1.0.2", 3, 4, toVIP("10.1.0.2"))},
+	} {
+		t.Run(c.does, func(t *testing.T) {
+			want := untouched(c.frame)
+			if c.port != 0 {
+				want = punted(c.frame, c.port, packet.PuntVIP)
+			}
+			check(t, n.run(t, c.at.program, c.frame, skb{Ifindex: uint32(c.at.ifindex)}), want)
+		})
+	}
+	t.Run("in another's name it goes nowhere", func(t *testing.T) {
+		frame := about("10.1.0.2", "10.1.0.2", 3, 4, toVIP("10.1.0.2"))
+		check(t, n.run(t, n.o.bpf.FromPod, frame, skb{Ifindex: uint32(n.other)}), refused(frame, reason.SpoofedSource))
+	})
+}

@@ -10,12 +10,14 @@ import (
 
 // message settles an ICMP message: an error about a registered flow is translated to the
 // end of the flow for which it is meant; nothing else that is addressed to a VIP is, for
-// a VIP is nobody who could answer.
+// a VIP is nobody who could answer, nor an error that somebody made up.
 func (pl *Pipeline) message() reason.Reason {
 	v := &pl.visit
 	switch {
 	case pl.related():
 		return pl.relay()
+	case pl.forged():
+		return reason.UnwantedICMP
 	case !v.toVIP():
 		return v.unclaimed()
 	case v.packet.IsEcho():
@@ -30,7 +32,7 @@ func (pl *Pipeline) message() reason.Reason {
 // proof but what anybody could guess (RFC 5927), so no flow lives or ends by it.
 func (pl *Pipeline) related() bool {
 	v, q := &pl.visit, &pl.quote
-	if !v.packet.IsError() || q.Parse(&v.packet) != packet.OK || q.Src != v.packet.Dst {
+	if !pl.quotes() {
 		return false
 	}
 	v.tuple = conntrack.Tuple{
@@ -45,6 +47,35 @@ func (pl *Pipeline) related() bool {
 	v.trace.note("flow", "the error quotes a packet of a registered flow")
 	v.trace.flow(f)
 	return true
+}
+
+// quotes reads into pl.quote the packet that the error in hand quotes, if it is an error
+// and goes to the sender of that packet.
+func (pl *Pipeline) quotes() bool {
+	p, q := &pl.visit.packet, &pl.quote
+	return p.IsError() && q.Parse(p) == packet.OK && q.Src == p.Dst
+}
+
+// forged reports whether the error in hand quotes a packet to a VIP that was sent from this
+// node: such a packet is translated before it leaves, and nobody can have met it. From an
+// uplink only what goes to a pod is surely forged: the node itself may lack a route to
+// Lace and have sent by another way. is_forged in xdp/bpf/message.h is the same rule.
+func (pl *Pipeline) forged() bool {
+	v, q := &pl.visit, &pl.quote
+	if v.punt.Egress || v.fromHost() || !pl.quotes() || !v.claimed(&q.Dst, q.Protocol, q.DstPort) {
+		return false
+	}
+	a := v.tables.Address(v.in.Network, &q.Src)
+	if a == nil || v.in.Kind == table.PortUplink && a.Port == table.HostPort {
+		return false
+	}
+	v.trace.note("source", "the error quotes a packet to a VIP, which nobody can have met: it is forged")
+	return true
+}
+
+// claimed reports whether packets to an address and port are Lace's.
+func (v *visit) claimed(addr *packet.Addr, protocol uint8, port uint16) bool {
+	return v.tables.IsVIP(v.in.Network, addr) || v.tables.Frontend(v.in.Network, addr, protocol, port) != nil
 }
 
 // relay translates the error and sends it on its way. The flow stays as it is.

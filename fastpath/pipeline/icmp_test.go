@@ -327,8 +327,33 @@ func TestICMPErrorNotTranslated(t *testing.T) {
 			from: "web", to: "other", about: "client:4000 > web:8080", is: reason.NotClaimed, unchangedPassed: true, via: "stack web",
 		},
 		{
-			sentence: "an error about a packet as it was before its translation is not about the flow", given: serves, flow: []step{opens},
-			from: "web", to: "client", about: "client:4000 > vip:80", is: reason.NotClaimed, unchangedPassed: true, via: "stack web",
+			sentence: "a pod that tells another of a packet as it was before its translation cannot have met it", given: serves, flow: []step{opens},
+			types4: errors4, types6: errors6,
+			from: "web", to: "client", about: "client:4000 > vip:80", is: reason.UnwantedICMP,
+		},
+		{
+			sentence: "nor can it without a flow, and on a port that the VIP does not have", given: serves,
+			from: "other", to: "client", about: "client:4999 > vip:81", is: reason.UnwantedICMP,
+		},
+		{
+			sentence: "nor can a router outside", given: serves, flow: []step{opens},
+			from: "router", to: "client", about: "client:4000 > vip:80", is: reason.UnwantedICMP,
+		},
+		{
+			sentence: "nor can a pod have met what the node sent to a VIP", given: serves,
+			from: "web", to: "node", about: "node:4000 > vip:80", is: reason.UnwantedICMP,
+		},
+		{
+			sentence: "a router may have met what the node sent to a VIP by a route of its own", given: serves,
+			from: "router", to: "node", about: "node:4000 > vip:80", is: reason.NotClaimed, unchangedPassed: true, via: "stack wire",
+		},
+		{
+			sentence: "an error on its way to a client elsewhere, about its packet to the VIP, goes on", given: serves,
+			from: "router", to: "outside", about: "outside:4000 > vip:80", is: reason.NotClaimed, unchangedPassed: true, via: "stack wire",
+		},
+		{
+			sentence: "what the node's own stack says of a packet to the VIP goes on", given: serves,
+			from: "node", to: "client", about: "client:4000 > vip:80", at: "out client", is: reason.NotClaimed, unchangedPassed: true, via: "resume client",
 		},
 		{
 			sentence: "a pod may not complain in another's name", given: serves, flow: []step{opens},

@@ -131,7 +131,7 @@ var entries = [Count]entry{
 	PacketTooBig:        {"packet-too-big", ClassAnswer, "The packet does not fit the way out; its sender was told the MTU"},
 	TimeExceeded:        {"time-exceeded", ClassAnswer, "Time to live or hop limit used up; the sender was told"},
 	Echo:                {"echo", ClassDrop, "Ping to a VIP; it is not answered"},
-	UnwantedICMP:        {"icmp-unwanted", ClassDrop, "ICMP source quench or redirect about a registered flow; neither is translated"},
+	UnwantedICMP:        {"icmp-unwanted", ClassDrop, "ICMP source quench or redirect about a registered flow, neither of which is translated; or an error about a packet to a VIP, which nobody can have met: it is forged"},
 	Policed:             {"policed", ClassDrop, "The port, or on an uplink the source prefix, asks for more than its share while the trunk is congested"},
 	FlowShareFull:       {"flow-share-full", ClassDrop, "The port has its share of the flow table, and opens no further flow until some of its own end"},
 	FragmentTimeout:     {"fragment-timeout", ClassDrop, "Fragment whose first fragment did not come in time"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ICMP at a hook: what is about a flow or addressed to a claimed address is Lace's. It never
- * takes the lane, and is told apart early, so that the rest of the hooks need not know. */
+/* ICMP at a hook: what is about a flow, addressed to a claimed address, or forged as if it
+ * were about a packet to one is Lace's. It never takes the lane, and is told apart early, so
+ * that the rest of the hooks need not know. */
 #ifndef LACE_MESSAGE_H
 #define LACE_MESSAGE_H
 
@@ -13,6 +14,24 @@
 #include "stack.h"
 
 #define UNCLAIMED 0x100 /* no verdict: the message is not Lace's */
+
+/* Packets to claimed addresses are translated before they leave their sender's node: an error
+ * that comes in for somebody who lives here and quotes one has been made up. From an uplink
+ * only what goes to a pod is: the node may lack a route to us and send them by another way. */
+INLINE int is_forged(const struct settings *s, const struct packet *p, const struct packet *q,
+		     const struct place *at)
+{
+	struct packet sent = { .ports = q->ports << 16, .protocol = q->protocol, .has_ports = 1 };
+	u32 home;
+
+	if (!q->has_ports || at->hook != INGRESS)
+		return 0;
+	__builtin_memcpy(sent.dst, q->src, sizeof(sent.dst));
+	if (!is_claimed(s, &sent, at->network))
+		return 0;
+	home = port_of(p->dst, at->network);
+	return home && !(at->kind == KIND_UPLINK && home == HOST_PORT);
+}
 
 /* Errors go to the worker to which their flow goes. Those about flows that the stack routes
  * go the way of their replies. d is the device's record; the node itself has none. */
@@ -33,7 +52,7 @@ INLINE int message(struct __sk_buff *skb, const struct settings *s, const struct
 		at->from = d->port;
 		at->kind = d->kind;
 	}
-	if (!flow && (at->hook == EGRESS || !is_claimed(s, p, at->network)))
+	if (!flow && (at->hook == EGRESS || !(is_claimed(s, p, at->network) || is_forged(s, p, &q, at))))
 		return UNCLAIMED;
 	count(COUNT_CLAIMED, skb->len);
 	if (at->hook != EGRESS && !may_send(p, at->network, at->kind, at->from))

@@ -38,7 +38,7 @@ enum reason {
 	REASON_PACKET_TOO_BIG = 31, /* answer: The packet does not fit the way out; its sender was told the MTU */
 	REASON_TIME_EXCEEDED = 32, /* answer: Time to live or hop limit used up; the sender was told */
 	REASON_ECHO = 33, /* drop: Ping to a VIP; it is not answered */
-	REASON_ICMP_UNWANTED = 34, /* drop: ICMP source quench or redirect about a registered flow; neither is translated */
+	REASON_ICMP_UNWANTED = 34, /* drop: ICMP source quench or redirect about a registered flow, neither of which is translated; or an error about a packet to a VIP, which nobody can have met: it is forged */
 	REASON_SOURCE_NOT_ALLOWED = 35, /* drop: The client is in none of the source ranges of the Service */
 	REASON_POLICED = 36, /* drop: The port, or on an uplink the source prefix, asks for more than its share while the trunk is congested */
 	REASON_FLOW_SHARE_FULL = 37, /* drop: The port has its share of the flow table, and opens no further flow until some of its own end */

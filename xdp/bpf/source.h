@@ -22,13 +22,13 @@ struct {
 	__type(value, u32);
 } sources SEC(".maps");
 
-/* Port id behind which the packet's source address lives; 0: not on this node. */
-INLINE u32 source_port(const struct packet *p, u32 network)
+/* Port id behind which an address lives; 0: not on this node. */
+INLINE u32 port_of(const u32 *addr, u32 network)
 {
 	struct source s = { .network = network };
 	u32 *port;
 
-	__builtin_memcpy(s.addr, p->src, sizeof(s.addr));
+	__builtin_memcpy(s.addr, addr, sizeof(s.addr));
 	port = bpf_map_lookup_elem(&sources, &s);
 	return port ? *port : 0;
 }
@@ -37,7 +37,7 @@ INLINE u32 source_port(const struct packet *p, u32 network)
  * send from their own addresses only, an uplink brings none that lives here. */
 INLINE int may_send(const struct packet *p, u32 network, u8 kind, u32 port)
 {
-	u32 home = source_port(p, network);
+	u32 home = port_of(p->src, network);
 
 	return kind == KIND_UPLINK ? home == 0 : home == port;
 }
