@@ -113,6 +113,9 @@ func TestCutIsAbandoned(t *testing.T) {
 		t.Errorf("%+v of a packet that is not cut", r)
 	}
 	w.pipeline.Lost(int64(w.clock), func(r reason.Reason, frames, bytes int) {
+		met.Lock()
+		met.reasons[r] = true
+		met.Unlock()
 		if r != reason.RingFull || frames != 2 || bytes != 1532+2*34 {
 			t.Errorf("%d frames of %d bytes lost as %s, want two", frames, bytes, r)
 		}
