@@ -63,16 +63,22 @@ func (r *record) await(t *testing.T, what string, holds func(model.Attachments, 
 func run(t *testing.T, s netdev.Stack) *record {
 	t.Helper()
 	r := new(record)
+	follow(t, New(Config{Node: "n1", Stack: s, Ranges: ranges}), r)
+	return r
+}
+
+// follow runs a follower that ends with the test, and is then awaited.
+func follow(t *testing.T, f *Follower, r *record) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- New(Config{Node: "n1", Stack: s, Ranges: ranges}).Run(ctx, r.sink) }()
+	go func() { done <- f.Run(ctx, r.sink) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("the follower ended with %v", err)
 		}
 	})
-	return r
 }
 
 func port(name string) func(model.Attachments, []model.Problem) bool {
@@ -158,7 +164,9 @@ func TestServiceRangesAreRoutedToTheTrunkAndPutBack(t *testing.T) {
 	awaitRoutes(t, "the fast path made the trunk anew", w.Fake, want...)
 
 	w.route("10.96.0.0/16", "172.30.0.1", "eth0")
-	awaitRoutes(t, "somebody put another route in its place", w.Fake, want...)
+	awaitRoutes(t, "somebody put another route in its place, and keeps it", w.Fake, want[1])
+	w.must(w.DeleteRoute(netdev.Route{Destination: ranges[0], Device: w.index("eth0")}))
+	awaitRoutes(t, "and removed it", w.Fake, want...)
 
 	w.must(w.DeleteAddress("eth0", "172.30.0.11/24"))
 	w.address("eth0", "172.30.0.13/24")
@@ -190,21 +198,6 @@ func TestARouteThatIsRefusedIsAProblemAndTriedAgain(t *testing.T) {
 	w.Fail("ReplaceRoute", nil)
 	awaitRoutes(t, "the kernel has room again", w.Fake, "10.96.0.0/16 src 172.30.0.11", "fd00:10:96::/112 src fd30::11")
 	r.await(t, "no problem is left", func(_ model.Attachments, p []model.Problem) bool { return len(p) == 0 })
-}
-
-func TestARouteThatIsPreferredToOursIsAProblem(t *testing.T) {
-	w := newWorld(t)
-	lace0 := w.trunk(1500)
-	w.route("10.96.0.0/16", "172.30.0.1", "eth0")
-	ours := netdev.Route{
-		Destination: ranges[0], Device: lace0.Index, Protocol: netdev.ProtocolLace, Scope: netdev.ScopeLink,
-		Source: netip.MustParseAddr("172.30.0.11"),
-	}
-	w.must(w.AppendRoute(ours))
-	r := run(t, w.Fake)
-	r.await(t, "the other route is named", func(_ model.Attachments, p []model.Problem) bool {
-		return slices.Equal(reasons(p), []string{"n1 RouteShadowed"})
-	})
 }
 
 // TestTheNodeCutsToWhatFits: the trunk takes more than ports do, and the node's own datagrams

@@ -26,7 +26,7 @@ func (d *derivation) routes(ports []model.Port) []model.Route {
 	var order []netip.Prefix
 	for _, r := range d.Routes { // best metric first within a prefix
 		to := r.Destination
-		if r.Protocol == netdev.ProtocolLace || d.local(to) || to.IsSingleIP() && (held[to.Addr()] || d.own[to.Addr()]) {
+		if r.Protocol == netdev.ProtocolLace || d.local(&r) || to.IsSingleIP() && (held[to.Addr()] || d.own[to.Addr()]) {
 			continue
 		}
 		old, seen := best[to]
@@ -52,11 +52,13 @@ func (d *derivation) routes(ports []model.Port) []model.Route {
 	return out
 }
 
-// local reports whether a destination is none of the routes' business: the service
-// ranges, and what is meaningful on one link only.
-func (d *derivation) local(to netip.Prefix) bool {
+// local reports whether a route is none of the tables' business: what is meaningful on one
+// link only, and what leads a service range to the trunk. A route of somebody else to a
+// prefix that is also called a service range is one like any other.
+func (d *derivation) local(r *netdev.Route) bool {
+	to := r.Destination
 	if to.Bits() == 0 {
 		return false
 	}
-	return !routable(to.Addr()) || slices.Contains(d.ranges, to)
+	return !routable(to.Addr()) || r.Device == d.trunk.Index && slices.Contains(d.ranges, to)
 }

@@ -16,28 +16,27 @@ import (
 // ensure puts the routes of the service ranges in place and removes those of ranges
 // that are no longer asked for. Until the fast path has made the trunk there is nothing
 // to do: the kernel took the routes away together with the device.
-func (f *Follower) ensure(v netdev.View, a model.Attachments, ranges []netip.Prefix) []model.Problem {
+func (f *Follower) ensure(v netdev.View, a model.Attachments, ranges []netip.Prefix) (problems []model.Problem) {
 	trunk := trunkOf(v.Links)
 	if !trunk.Up {
 		return nil
 	}
-	var problems []model.Problem
 	wanted := make(map[netip.Prefix]netdev.Route)
 	present := byDestination(v.Routes)
+	ranges, problems = f.tooWide(a, ranges)
 	destinations, told := f.destinations(v, ranges)
 	for _, p := range destinations {
+		if other, there := foreign(present[p]); there {
+			problems = append(problems, f.taken(p, other))
+			continue
+		}
 		r := rangeRoute(p, trunk.Index, a)
 		wanted[p] = r
-		first, there := standing(present[p], r)
-		if there {
+		if old, there := standing(present[p], r); there {
 			f.placed[p] = r.Device
-		}
-		switch {
-		case there && first.Device != r.Device:
-			problems = append(problems, f.shadowed(p, first))
-			continue
-		case there && first.MTU == r.MTU:
-			continue
+			if old.MTU == r.MTU {
+				continue
+			}
 		}
 		if err := f.stack.ReplaceRoute(r); err != nil {
 			problems = append(problems, f.refused(p, err))
@@ -120,21 +119,14 @@ func least(ports []model.Port, floor int) (mtu int) {
 	return mtu
 }
 
-// standing looks for the wanted route and the one that the kernel prefers for its
-// prefix.
-func standing(routes []netdev.Route, want netdev.Route) (first netdev.Route, there bool) {
+// standing looks for the wanted route, whatever its MTU.
+func standing(routes []netdev.Route, want netdev.Route) (netdev.Route, bool) {
 	for _, r := range routes {
-		if r.Destination != want.Destination {
-			continue
-		}
-		if !first.Destination.IsValid() {
-			first = r
-		}
 		if r.Device == want.Device && r.Source == want.Source && r.Protocol == want.Protocol && !r.Gateway.IsValid() {
-			return first, true
+			return r, true
 		}
 	}
-	return first, false
+	return netdev.Route{}, false
 }
 
 func (f *Follower) refused(p netip.Prefix, err error) model.Problem {
@@ -142,13 +134,6 @@ func (f *Follower) refused(p netip.Prefix, err error) model.Problem {
 	return model.Problem{
 		Kind: "Node", Object: f.node, Field: "serviceCIDRs", Reason: reasonRouteRefused,
 		Message: fmt.Sprintf("the route of service range %s to %s cannot be set, it is tried again: %v", p, Trunk, err),
-	}
-}
-
-func (f *Follower) shadowed(p netip.Prefix, by netdev.Route) model.Problem {
-	return model.Problem{
-		Kind: "Node", Object: f.node, Field: "serviceCIDRs", Reason: "RouteShadowed",
-		Message: fmt.Sprintf("another route of service range %s is preferred to that to %s: %s; the node itself does not reach Services in it until that route is removed", p, Trunk, by),
 	}
 }
 
