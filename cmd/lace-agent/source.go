@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -9,6 +10,10 @@ import (
 	"lace-cni.io/lace/slowpath/source/dir"
 	"lace-cni.io/lace/slowpath/source/kube"
 )
+
+// resolveFor is how long the start waits for the addresses of API servers that are given by
+// name.
+const resolveFor = 2 * time.Second
 
 // serve runs the agent on the source that the flags ask for.
 func (o *options) serve(ctx context.Context, c agent.Config) error {
@@ -25,6 +30,9 @@ func (o *options) serve(ctx context.Context, c agent.Config) error {
 	if err != nil {
 		return err
 	}
+	resolving, done := context.WithTimeout(ctx, resolveFor)
+	c.APIServers = source.Places(resolving)
+	done()
 	teller := kube.NewTeller(source)
 	c.Source, c.SourceName, c.SourcePart, c.Tell = source, "kube", true, teller.Tell
 	group, ctx := errgroup.WithContext(ctx)

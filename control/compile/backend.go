@@ -35,7 +35,11 @@ func (c *Compiler) backend(k key) *backend {
 
 // hold counts a reference in (n = 1) or out (n = -1).
 func (c *Compiler) hold(r ref, n int) {
+	before := r.refs
 	r.refs += n
+	if before == 0 || r.refs == 0 {
+		c.dwell(r.spot(), n)
+	}
 	if r.serving {
 		r.backend.serving += n
 	}

@@ -23,9 +23,16 @@ type Compiler struct {
 	refused        map[*frontend]struct{} // those with claims to the address of a resident
 
 	residents map[spot]resident
-	nodes     map[netip.Addr]bool   // addresses of the nodes of the cluster
-	vips      map[spot]int          // how many frontends have the whole of an address
-	looping   map[*backend]struct{} // those at such an address
+	nodes     map[netip.Addr]bool // addresses of the nodes of the cluster
+
+	reserved      map[netip.AddrPort]bool // what API servers listen on, TCP
+	reservedSpots map[spot]bool
+	endpoints     map[spot]int                    // how many backends have an address
+	balancers     map[spot]map[*frontend]struct{} // those that a balancer's address gives
+	hosts         map[spot]bool                   // host routes of somebody else
+
+	vips    map[spot]int          // how many frontends have the whole of an address
+	looping map[*backend]struct{} // those at such an address
 
 	notices map[model.Name]model.Problem
 
@@ -56,6 +63,8 @@ func New(previous *table.Snapshot) *Compiler {
 		contested: map[*frontend]struct{}{},
 		refused:   map[*frontend]struct{}{},
 		vips:      map[spot]int{},
+		endpoints: map[spot]int{},
+		balancers: map[spot]map[*frontend]struct{}{},
 		looping:   map[*backend]struct{}{},
 		notices:   map[model.Name]model.Problem{},
 		listed:    map[*offer]lists{},

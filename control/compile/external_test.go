@@ -131,7 +131,24 @@ func TestAddressesOfNodesAreSharedByPort(t *testing.T) {
 	s = snapshot(t, c, 2)
 	whole, narrow = vipsOf(s)
 	diff(t, "whole when the other node is gone", []string{"10.96.0.10", "172.30.0.12", "203.0.113.1"}, whole)
-	diff(t, "narrow then", []string{"172.30.0.11:30080", "172.30.0.11:443"}, narrow)
+	diff(t, "narrow then", []string{"172.30.0.11:30080", "172.30.0.11:443", "172.30.0.12:443"}, narrow)
+}
+
+// TestExternalAddressIsOnePort: whoever may write a Service may write anybody's address as an
+// external one, so it gets the port and never the address.
+func TestExternalAddressIsOnePort(t *testing.T) {
+	web := service(t, "web", "10.96.0.10", "10.244.1.5:1")
+	for _, a := range []string{"198.51.100.1", "10.244.2.7"} {
+		reachable(web, model.ExternalIP, a, 80, 0)
+	}
+	c := compile.New(nil)
+	c.SetAttachments(twoPods())
+	c.SetService(web)
+	s := snapshot(t, c, 1)
+	whole, narrow := vipsOf(s)
+	diff(t, "whole", []string{"10.96.0.10"}, whole)
+	diff(t, "narrow", []string{"198.51.100.1:80", "10.244.2.7:80"}, narrow)
+	diff(t, "routed", "[]", fmt.Sprint(c.External()))
 }
 
 // TestAddressOfAPod: nobody may have the address of a pod, by whatever kind.

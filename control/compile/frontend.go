@@ -50,12 +50,14 @@ func (c *Compiler) link(l *claim) {
 	f := l.frontend
 	i, _ := slices.BinarySearchFunc(f.claims, l, older)
 	f.claims = slices.Insert(f.claims, i, l)
+	c.balance(f)
 	c.touchFrontend(f)
 }
 
 func (c *Compiler) unlink(l *claim) {
 	f := l.frontend
 	f.claims = slices.DeleteFunc(f.claims, func(o *claim) bool { return o == l })
+	c.balance(f)
 	c.touchFrontend(f)
 }
 

@@ -13,6 +13,7 @@ func (c *Compiler) SetAttachments(a model.Attachments) {
 	c.wiringProblems = problems
 	c.wanted = next
 	c.reside(residents(&next, &a))
+	c.rehost(&next)
 }
 
 // rewired reports whether the records would differ from the published ones.

@@ -80,6 +80,9 @@ func (c *Compiler) SetNodes(addresses map[netip.Addr]bool) {
 // claim is void. Of the node's own addresses a Service may have single ports, but not as
 // its ClusterIP, which is meant to be an address of its own.
 func (c *Compiler) barred(l *claim) bool {
+	if c.kept(l) {
+		return true
+	}
 	r, there := c.residents[l.spot()]
 	return there && (r.kind != model.PortHost || l.kind == model.ClusterIP)
 }
@@ -87,11 +90,11 @@ func (c *Compiler) barred(l *claim) bool {
 // narrow reports whether a claim is to the port alone: the rest of the address is a node's
 // own business.
 func (c *Compiler) narrow(l *claim) bool {
-	if l.kind == model.NodePort {
-		return true
+	if l.kind == model.NodePort || l.kind == model.ExternalIP {
+		return true // whoever may write a Service may write any address there
 	}
 	r, there := c.residents[l.spot()]
-	return there && r.kind == model.PortHost || l.kind != model.ClusterIP && c.nodes[l.addr.Netip()]
+	return there && r.kind == model.PortHost || l.kind != model.ClusterIP && c.elsewhere(l)
 }
 
 // countVIPs notes which addresses are those of Services now, and looks again at the
@@ -154,6 +157,9 @@ func (c *Compiler) refusals() (out []model.Problem) {
 		reason, whose, instead := "AddressOfNode", "this node itself", "give it an address of the service range"
 		if r := c.residents[l.spot()]; r.kind == model.PortPod {
 			reason, whose = "AddressOfPod", "a pod of this node, behind device "+r.device
+		}
+		if c.kept(l) {
+			reason, whose = "AddressOfAPIServer", "the API server"
 		}
 		if l.kind != model.ClusterIP {
 			instead = "give it an address that nobody has"

@@ -66,10 +66,27 @@ func (w *world) void(l wish) bool {
 	return false
 }
 
-// narrow says whether a wish is for a port of a node's address.
+// narrow says whether a wish is for a port alone.
 func (w *world) narrow(l wish) bool {
 	a := l.frontend.Addr
-	return l.frontend.Kind == model.NodePort || w.residence(a) == "node" || l.frontend.Kind != model.ClusterIP && w.nodes[a]
+	if l.frontend.Kind == model.ExternalIP {
+		return true
+	}
+	return l.frontend.Kind == model.NodePort || w.residence(a) == "node" || l.frontend.Kind != model.ClusterIP && (w.nodes[a] || w.endpointAt(a))
+}
+
+// endpointAt says whether an endpoint of any Service has the address.
+func (w *world) endpointAt(a netip.Addr) bool {
+	for _, s := range w.services {
+		for _, p := range s.Ports {
+			for _, c := range p.Families {
+				if slices.ContainsFunc(c.Endpoints, func(e model.Endpoint) bool { return e.Addr == a }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // holder is who has a frontend: the first, or the one that had it unless another is

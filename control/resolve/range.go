@@ -40,6 +40,10 @@ func (o *Objects) Ranges() ([]netip.Prefix, []model.Problem) {
 				r.add(fmt.Sprintf("spec.cidrs[%d]", i), "BadPrefix", "%q is no range of addresses; write one such as 10.96.0.0/16", text)
 				continue
 			}
+			if s, overlaps := Special(p); overlaps {
+				r.add(fmt.Sprintf("spec.cidrs[%d]", i), "BadRange", "%s overlaps %s, which is no Service's, and is not used; write a range such as 10.96.0.0/16", p, s)
+				continue
+			}
 			all = append(all, p.Masked())
 		}
 		problems = append(problems, r.all()...)

@@ -31,6 +31,7 @@ type Config struct {
 	SourceName   string            // what to call it, such as dir:/etc/lace
 	SourcePart   bool              // the source may leave out Services that are not proxied
 	ServiceCIDRs []netip.Prefix    // service ranges, routed to lace0; empty: as ServiceCIDRs declare them
+	APIServers   []netip.AddrPort  // what the API servers listen on: no Service gets it
 	Tell         Tell              // is told of Problems, to tell others; nil: nobody is
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
@@ -66,6 +67,9 @@ func (c *Config) complete() error {
 	for i, p := range c.ServiceCIDRs {
 		if !p.IsValid() || p.Bits() == 0 || p.Addr().Is4In6() {
 			return fmt.Errorf("service range %s: want a prefix of an IPv4 or IPv6 address, and not everything (--service-cidrs)", p)
+		}
+		if s, overlaps := resolve.Special(p); overlaps {
+			return fmt.Errorf("service range %s overlaps %s, which is no Service's (--service-cidrs)", p, s)
 		}
 		for _, other := range c.ServiceCIDRs[:i] {
 			if p.Overlaps(other) {

@@ -29,6 +29,9 @@ type Config struct {
 	Ranges []netip.Prefix
 	Ranged func([]netip.Prefix)
 
+	// Reserved are the addresses and ports of the API servers, which no Service gets.
+	Reserved []netip.AddrPort
+
 	// Latency is told, for each change that a publication brought after the first one,
 	// how long ago the world changed. Took is told how long each publication took from
 	// the first change in it. Both are called by Run's goroutine and may be nil.

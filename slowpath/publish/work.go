@@ -46,6 +46,7 @@ type work struct {
 }
 
 func newWork(c *Config, compiler *compile.Compiler, generation uint64) work {
+	compiler.SetReserved(c.Reserved)
 	objects := resolve.NewObjects()
 	objects.Partial = c.Partial
 	return work{
