@@ -22,7 +22,7 @@ const (
 )
 
 // synthetic builds the first packet of a connection, as a client would send it: a TCP
-// SYN, an SCTP INIT or an empty datagram. Checksums are left out: the receiver verifies
+// SYN, an SCTP INIT or an empty datagram. Checksums are not right: the receiver verifies
 // them, and this packet never has one.
 func synthetic(from, to netip.AddrPort, protocol model.Protocol) []byte {
 	transport := transportOf(from.Port(), to.Port(), protocol)
@@ -72,6 +72,7 @@ func transportOf(from, to uint16, protocol model.Protocol) []byte {
 	default:
 		h = make([]byte, udpLen)
 		binary.BigEndian.PutUint16(h[4:], udpLen)
+		binary.BigEndian.PutUint16(h[6:], 0xffff) // not 0: IPv6 has no datagram without one
 	}
 	binary.BigEndian.PutUint16(h[0:], from)
 	binary.BigEndian.PutUint16(h[2:], to)

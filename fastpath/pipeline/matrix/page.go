@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"lace-cni.io/lace/fastpath/reason"
 	"slices"
 	"strings"
 )
@@ -24,7 +25,7 @@ running process, with real devices, are both held to each of them.
 ## Served
 
 The first packet of a client, and the first of its backend. What comes behind them becomes the
-same; while the lane is on the kernel carries it for TCP and UDP, and Go for SCTP, whose checksum the
+same; while the lane is on the kernel carries it for TCP and UDP, all but the client's second datagram, and Go for SCTP, whose checksum the
 kernel cannot mend. Cells in which all is alike share a row. ` + "`*`" + ` is a port of the node's range; ` + "`vip`" + ` is the address of the frontend and the port that leads to the backend in
 question; every backend listens on port 8080.
 
@@ -96,8 +97,11 @@ func servedRow(c *Case) (row, bool) {
 	if c.Target != "served" || c.Protocol == "icmp-error" {
 		return row{}, false
 	}
-	n := len(c.Steps)
-	there, back := &c.Steps[n-4], &c.Steps[n-3]
+	n := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Reason == reason.Reply })
+	if n < 1 {
+		return row{}, false
+	}
+	there, back := &c.Steps[n-1], &c.Steps[n]
 	return row{c.Protocol, c.Frontend, strings.Join([]string{
 		c.Client + " > " + c.Backend, c.Delivery,
 		c.symbols(there.Met, there.Egress, &there.In), c.leaves(there), c.symbols(back.Met, back.Egress, &back.In), c.leaves(back),
