@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"net/netip"
-	"strconv"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/packet"
@@ -30,9 +29,4 @@ func (k *key) compare(o *key) int {
 
 func (k *key) String() string {
 	return netip.AddrPortFrom(k.addr.Netip(), k.port).String() + "/" + model.Protocol(k.protocol).String()
-}
-
-// portName is 80/TCP.
-func portName(port uint16, p model.Protocol) string {
-	return strconv.Itoa(int(port)) + "/" + p.String()
 }

@@ -304,7 +304,7 @@ func TestReclaimOwn(t *testing.T) {
 			r.table.Touch(mustPeer(t, r.table, f), StateRST, r.now)
 		}
 	}
-	fwd, rev, _ := r.open(tcp4, 3)
+	fwd, _, _ := r.open(tcp4, 3)
 	if r.table.ReclaimOwn(fwd, r.now+silence-1) {
 		t.Error("a connection that was closed a moment ago has given way")
 	}
@@ -312,7 +312,7 @@ func TestReclaimOwn(t *testing.T) {
 	reclaimed := 0
 	for range 10 {
 		before4 := r.table.shares.of(4)
-		fwd, rev, _ = r.open(tcp4, 3)
+		fwd, rev, _ := r.open(tcp4, 3)
 		if !r.table.ReclaimOwn(fwd, r.now) {
 			continue // no closed one near its place
 		}

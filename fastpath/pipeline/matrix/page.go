@@ -2,9 +2,10 @@ package matrix
 
 import (
 	"fmt"
-	"lace-cni.io/lace/fastpath/reason"
 	"slices"
 	"strings"
+
+	"lace-cni.io/lace/fastpath/reason"
 )
 
 // Page is docs/reference/packet-matrix.md.

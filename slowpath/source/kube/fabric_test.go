@@ -11,7 +11,6 @@ import (
 // fabric is the network between a node and API servers, in memory. Connections can be
 // refused, cut, or held up so that nothing comes through in either direction.
 type fabric struct {
-	mu    sync.Mutex
 	hosts map[string]*host
 }
 

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -46,7 +45,6 @@ type cluster struct {
 	servers []*api
 	hosts   []*host
 	sink    *mirror
-	cancel  func()
 	end     []func()
 }
 
@@ -231,16 +229,6 @@ func (m *mirror) isSynced() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.synced
-}
-
-func (m *mirror) reasons() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []string
-	for _, p := range m.problems {
-		out = append(out, p.Reason)
-	}
-	return strings.Join(out, ",")
 }
 
 const initial = 12 // writes before the source starts
