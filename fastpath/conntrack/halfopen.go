@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// connectionsPerCheck is how many new connections check a batch of entries once their port
-// is past half its bound, four entries for each: by the time the bound is reached, every
-// entry was checked lately.
-const connectionsPerCheck = batch / 4
+// checksPerConnection is how many entries each new connection checks once its port is past
+// half its bound: by the time the bound is reached, every entry was checked lately.
+const checksPerConnection = 4
 
 func (t *Table) defaultHalfOpenMax() int { return max(t.Cap()/4, 1) }
 
@@ -59,19 +58,6 @@ func (t *Table) states(n node) (fwd, rev uint64, ok bool) {
 	}
 	rev = t.slots[peer].state.Load()
 	return fwd, rev, stateIncarnation(s.state.Load()) == n.incarnation
-}
-
-// look reads what taking the flow in slot n out will read of both directions, so that it is
-// in the cache by then.
-func (t *Table) look(n uint32) {
-	s := &t.slots[n]
-	t.records[bucketOf(n)].tags.Load()
-	s.seq.Load()
-	if peer := s.peer.Load(); t.inTable(peer) {
-		t.records[bucketOf(peer)].tags.Load()
-		t.slots[peer].seq.Load()
-		t.slots[peer].peer.Load()
-	}
 }
 
 func byAge(all []node) {

@@ -59,9 +59,9 @@ func newTable(slots []slot, records []record) *Table {
 	t := &Table{Reader: newReader(slots, records)}
 	t.stripes = make([]stripe, min(t.Buckets(), maxStripes))
 	t.shares.flows = make([]atomic.Int32, portIds)
-	t.half.waits, t.half.every = t.halfOpen, connectionsPerCheck
+	t.half.waits, t.half.checks = t.halfOpen, checksPerConnection
 	t.half.rebuild(t.defaultHalfOpenMax(), 1, nil)
-	t.unanswered.waits, t.unanswered.every = t.silent, flowsPerCheck
+	t.unanswered.waits, t.unanswered.checks = t.silent, checksPerDatagramFlow
 	t.unanswered.rebuild(t.defaultUnansweredMax(), 1, nil)
 	return t
 }

@@ -1,8 +1,8 @@
 package conntrack
 
-// flowsPerCheck is more than connectionsPerCheck: those that were answered leave the queue
-// at its end anyway, and each look costs two misses of the cache.
-const flowsPerCheck = batch
+// checksPerDatagramFlow is less than checksPerConnection: those that were answered leave
+// the queue at its end anyway, and each look costs two misses of the cache.
+const checksPerDatagramFlow = 1
 
 // accepted is after how many ticks, about one second, a flow that its client goes on using
 // is not taken for one of a flood, though nobody answers: some protocols go one way.

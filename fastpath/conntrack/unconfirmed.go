@@ -9,8 +9,8 @@ import "sync"
 // since the lane tells nobody; so its length is an upper bound. Nothing here is shared
 // with BPF; Map builds it anew.
 type queue struct {
-	waits func(node) bool // the flow is there and still unconfirmed
-	every uint32          // how many new flows of a port that is past half its bound check a batch of entries
+	waits  func(node) bool // the flow is there and still unconfirmed
+	checks int             // entries that each new flow checks once its port is past half its bound
 
 	mu      sync.Mutex
 	nodes   []node // node 0 is nobody's
@@ -30,16 +30,7 @@ type node struct {
 }
 
 // list is the ring of one port's nodes without an anchor: 0 is no node.
-type list struct {
-	oldest, newest, cursor, n uint32
-
-	due  uint32 // new flows since the last check
-	warm uint32 // of the oldest, which were looked at ahead
-}
-
-// batch entries are looked at together: each look is a miss of the cache or more, and those
-// of a batch overlap.
-const batch = 8
+type list struct{ oldest, newest, cursor, n uint32 }
 
 // grace is how many ticks an unconfirmed flow is safe from eviction, about 100 ms: in a
 // flood that fills the bound faster than that, refusing new ones lets those that were let
@@ -75,9 +66,9 @@ func (q *queue) admit(t *Table, f *Flow, now uint32) bool {
 	q.mu.Lock()
 	l := q.list(f.In)
 	if int(l.n) > q.bound()/2 {
-		q.checkSome(l)
+		q.check(l, q.checks)
 	}
-	victims, ok := q.makeRoom(t, l, now)
+	victims, ok := q.makeRoom(l, now)
 	if ok {
 		q.push(node{slot: f.slot, incarnation: f.incarnation, created: now, port: f.In})
 	}
@@ -88,7 +79,7 @@ func (q *queue) admit(t *Table, f *Flow, now uint32) bool {
 	return ok
 }
 
-func (q *queue) makeRoom(t *Table, l *list, now uint32) (victims [2]node, ok bool) {
+func (q *queue) makeRoom(l *list, now uint32) (victims [2]node, ok bool) {
 	for i := range victims {
 		if q.free != 0 && int(l.n) < q.bound() {
 			return victims, true
@@ -97,7 +88,6 @@ func (q *queue) makeRoom(t *Table, l *list, now uint32) (victims [2]node, ok boo
 		if l.n == 0 {
 			from = q.longest()
 		}
-		q.lookAhead(t, from)
 		if v := q.nodes[from.oldest]; q.waits(v) {
 			if int32(now-v.created) < grace {
 				return victims, i > 0
@@ -163,54 +153,23 @@ func (q *queue) remove(i uint32) {
 	if l.cursor == i {
 		l.cursor = n.next
 	}
-	if l.warm > 0 {
-		l.warm--
-	}
 	l.n--
 	q.nodes[i] = node{next: q.free}
 	q.free = i
 	q.used--
 }
 
-// checkSome checks a batch when enough new flows have come since the last one.
-func (q *queue) checkSome(l *list) {
-	l.due++
-	if l.due >= q.every {
-		l.due = 0
-		q.check(l)
-	}
-}
-
-// check looks at the next entries of a port and drops those that need not wait any more.
-func (q *queue) check(l *list) {
-	var nodes [batch]uint32
-	var waits [batch]bool
-	n := min(batch, int(l.n))
-	for i := range n {
+// check looks at the next n entries of a port and drops those that need not wait any more.
+func (q *queue) check(l *list, n int) {
+	for range min(n, int(l.n)) {
 		if l.cursor == 0 {
 			l.cursor = l.oldest
 		}
-		nodes[i] = l.cursor
-		l.cursor = q.nodes[l.cursor].next
-		waits[i] = q.waits(q.nodes[nodes[i]])
-	}
-	for i := range n {
-		if !waits[i] {
-			q.remove(nodes[i])
+		i := l.cursor
+		l.cursor = q.nodes[i].next
+		if !q.waits(q.nodes[i]) {
+			q.remove(i)
 		}
-	}
-}
-
-// lookAhead reads what the eviction of the oldest entries will need, some at once. What it
-// finds does not matter.
-func (q *queue) lookAhead(t *Table, l *list) {
-	if l.warm > 0 {
-		return
-	}
-	i := l.oldest
-	for l.warm = 0; l.warm < batch && i != 0; l.warm++ {
-		t.look(q.nodes[i].slot)
-		i = q.nodes[i].next
 	}
 }
 
