@@ -24,7 +24,7 @@ func TestVerifier(t *testing.T) {
 		}
 		t.Logf("%s: %d instructions verified", name, n)
 		if n > 250_000 {
-			t.Errorf("%s: the verifier walked %d instructions, want at most 250_000", name, n)
+			t.Errorf("%s: the verifier walked %d instructions, want at most 250000", name, n)
 		}
 	}
 }

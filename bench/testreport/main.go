@@ -15,7 +15,7 @@ import (
 
 func main() {
 	fuzz := flag.Duration("fuzz", 0, "run each fuzz target for this long instead of the tests")
-	timeout := flag.Duration("timeout", 20*time.Minute, "time limit of one package's tests")
+	timeout := flag.Duration("timeout", 40*time.Minute, "time limit of one package's tests")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
