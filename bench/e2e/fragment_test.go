@@ -35,23 +35,8 @@ func longDirectDatagrams(t *testing.T, c *cluster) {
 		for _, family := range []int{4, 6} {
 			for _, to := range []string{"web-1", "web-3", "n2"} {
 				r := traffic.Request{Network: "udp", To: netip.AddrPortFrom(c.host(t, to).Addr(family), lab.WebTarget), Bytes: 8000, Timeout: 10 * time.Second}
-				c.echoesSoon(t, from, r, fmt.Sprintf("%s itself over IPv%d", to, family))
+				c.wantEchoes(t, from, r, fmt.Sprintf("%s itself over IPv%d", to, family))
 			}
 		}
 	}
-}
-
-// echoesSoon is wantEchoes for datagrams that only pass by, of which nobody promises each: a
-// loss is logged, and asked for again twice.
-func (c *cluster) echoesSoon(t *testing.T, from string, r traffic.Request, what string) {
-	t.Helper()
-	for range 2 {
-		tally, err := c.host(t, from).Burst(t.Context(), traffic.Burst{Request: r, Count: 4, Parallel: 1})
-		c.must(t, err)
-		if tally.Failed() == 0 {
-			return
-		}
-		t.Logf("%s to %s: %d of %d datagrams of %d bytes were lost: %s", from, what, tally.Failed(), tally.Attempts, r.Bytes, tally.First)
-	}
-	c.wantEchoes(t, from, r, what)
 }
