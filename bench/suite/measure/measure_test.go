@@ -65,9 +65,10 @@ func carries(t *testing.T, l *Load, r *rig.Rig, p rig.Path) {
 	if x, ok := v[l.Field]; !ok || !(x > 0) || math.IsInf(x, 0) {
 		t.Errorf("%s on path %s: %s is %v", l.Name, p, l.Field, x)
 	}
-	// How much is lost, of what no sender waits for, is a figure of the machine's load.
-	if loss := v["loss"]; loss >= 1 {
-		t.Errorf("%s on path %s: nothing came through", l.Name, p)
+	// Of flows that nobody answers Go may refuse what it has no time for.
+	unanswered := l.Name == "udp-oneway" || l.Name == "udp-new" || l.Name == "flow-memory"
+	if loss := v["loss"]; loss > 0.2 && !unanswered {
+		t.Errorf("%s on path %s: %.0f %% of the packets were lost", l.Name, p, 100*loss)
 	}
 	t.Logf("%-14s %-8s %v", l.Name, p, v)
 }
