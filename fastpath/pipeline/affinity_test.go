@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/fastpath/table"
 )
@@ -56,7 +57,7 @@ func (w *world) gets(client, to string) string {
 func TestAffinity(t *testing.T) {
 	for _, family := range []int{4, 6} {
 		for _, protocol := range all {
-			t.Run(protocolName(protocol)+string(rune('0'+family)), func(t *testing.T) { affinityOf(t, family, protocol) })
+			t.Run(packet.ProtocolName(protocol)+string(rune('0'+family)), func(t *testing.T) { affinityOf(t, family, protocol) })
 		}
 	}
 }

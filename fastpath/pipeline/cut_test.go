@@ -39,7 +39,7 @@ func TestCut(t *testing.T) {
 			"client:4000 > vip:80", "", "new-flow", "client:4000 > node:8080", "stack client"},
 	} {
 		for _, protocol := range []uint8{packet.ProtocolTCP, packet.ProtocolUDP, packet.ProtocolSCTP} {
-			t.Run(fmt.Sprintf("%s/%sv4", c.sentence, protocolName(protocol)), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%sv4", c.sentence, packet.ProtocolName(protocol)), func(t *testing.T) {
 				w := newWorld(t, 4, protocol)
 				c.given(w)
 				for i := range c.before {

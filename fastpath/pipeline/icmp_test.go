@@ -70,7 +70,7 @@ func (c *complaint) play(t *testing.T) {
 			if types == nil {
 				types = map[int][][2]uint8{4: one4, 6: one6}[family]
 			}
-			t.Run(fmt.Sprintf("%s/%sv%d", c.sentence, protocolName(protocol), family), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%sv%d", c.sentence, packet.ProtocolName(protocol), family), func(t *testing.T) {
 				w := newWorld(t, family, protocol)
 				c.given(w)
 				for i := range c.flow {
@@ -444,14 +444,14 @@ func (w *world) cut(n int, known bool, from, to string, quoted []byte, unknown r
 		want = reason.ICMPTranslated
 	}
 	if r.Reason != want {
-		w.t.Errorf("v%d %s, %d bytes quoted: reason %s, want %s", w.family, protocolName(w.protocol), n, r.Reason, want)
+		w.t.Errorf("v%d %s, %d bytes quoted: reason %s, want %s", w.family, packet.ProtocolName(w.protocol), n, r.Reason, want)
 		return
 	}
 	if r.Verdict != Forward {
 		return
 	}
 	if err := frame.Check(b[:r.Len]); err != nil {
-		w.t.Errorf("v%d %s, %d bytes quoted: %v", w.family, protocolName(w.protocol), n, err)
+		w.t.Errorf("v%d %s, %d bytes quoted: %v", w.family, packet.ProtocolName(w.protocol), n, err)
 	}
 	if len(b[:r.Len]) != len(f.Bytes()) {
 		w.t.Errorf("v%d, %d bytes quoted: %d bytes leave, want %d", w.family, n, r.Len, len(f.Bytes()))

@@ -141,7 +141,7 @@ func TestPortsOfEntry(t *testing.T) {
 	} {
 		for _, protocol := range []uint8{packet.ProtocolTCP, packet.ProtocolUDP} {
 			for _, family := range []int{4, 6} {
-				t.Run(fmt.Sprintf("%s/%sv%d", c.sentence, protocolName(protocol), family), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%sv%d", c.sentence, packet.ProtocolName(protocol), family), func(t *testing.T) {
 					w := newWorld(t, family, protocol)
 					w.serve("vip", c.backend)
 					if r := w.send(&step{sends: c.client + " > vip:80", flags: syn}); r.Reason != reason.NewFlow {

@@ -204,7 +204,7 @@ func (w *world) oversize(sentence string, s *step) {
 	before := w.everything()
 	r := w.pipeline.Process(w.snapshot, b, punt, int64(w.clock), nil)
 	if r.Reason != s.is {
-		w.t.Errorf("%s: v%d %s: reason %s, want %s", sentence, w.family, protocolName(w.protocol), r.Reason, s.is)
+		w.t.Errorf("%s: v%d %s: reason %s, want %s", sentence, w.family, packet.ProtocolName(w.protocol), r.Reason, s.is)
 		return
 	}
 	if len(before) != len(w.everything()) {
@@ -217,6 +217,6 @@ func (w *world) oversize(sentence string, s *step) {
 		w.t.Errorf("%s: delivered %s, want %s", sentence, via, s.via)
 	}
 	if err := w.checkOut(s, &in, raw, b[:r.Len]); err != nil {
-		w.t.Errorf("%s: v%d %s: %v", sentence, w.family, protocolName(w.protocol), err)
+		w.t.Errorf("%s: v%d %s: %v", sentence, w.family, packet.ProtocolName(w.protocol), err)
 	}
 }

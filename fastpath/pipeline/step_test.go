@@ -71,7 +71,7 @@ func play(t *testing.T, scenarios []scenario) {
 		}
 		for _, protocol := range over {
 			for _, family := range []int{4, 6} {
-				t.Run(fmt.Sprintf("%s/%sv%d", s.sentence, protocolName(protocol), family), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%sv%d", s.sentence, packet.ProtocolName(protocol), family), func(t *testing.T) {
 					w := newWorld(t, family, protocol)
 					if s.given != nil {
 						s.given(w)

@@ -41,10 +41,10 @@ func (t *Trace) parsed(p *packet.Packet, o packet.Outcome) {
 func (t *Trace) addParsed(p *packet.Packet, o packet.Outcome) {
 	switch o {
 	case packet.OK:
-		t.add("parse", "%s from %s to %s%s, %d bytes", protocolName(p.Protocol),
+		t.add("parse", "%s from %s to %s%s, %d bytes", packet.ProtocolName(p.Protocol),
 			endpoint(p.Src, p.SrcPort), endpoint(p.Dst, p.DstPort), flagNames(p), p.End-p.L3)
 	case packet.NoPorts:
-		t.add("parse", "%s from %s to %s, no ports", protocolName(p.Protocol), p.Src, p.Dst)
+		t.add("parse", "%s from %s to %s, no ports", packet.ProtocolName(p.Protocol), p.Src, p.Dst)
 	case packet.NotIP:
 		t.add("parse", "not an IP packet")
 	case packet.Truncated:
@@ -98,7 +98,7 @@ func (t *Trace) addFrontend(fe *table.Frontend, set table.Set, outside bool) {
 		from = "outside"
 	}
 	t.add("frontend", "%s %s in network %d; usable backends for a client %s the cluster: %d",
-		endpoint(fe.Addr, fe.Port), protocolName(fe.Protocol), fe.Network, from, set.Count)
+		endpoint(fe.Addr, fe.Port), packet.ProtocolName(fe.Protocol), fe.Network, from, set.Count)
 }
 
 func (t *Trace) choice(b *table.Backend, how string, among int) {
@@ -185,22 +185,6 @@ func endpoint(a packet.Addr, port uint16) string {
 func portName(p *table.Port) string {
 	kind := map[table.PortKind]string{table.PortHost: "host", table.PortPod: "pod", table.PortUplink: "uplink"}[p.Kind]
 	return strings.TrimSpace(kind + " " + p.Device())
-}
-
-func protocolName(protocol uint8) string {
-	switch protocol {
-	case packet.ProtocolTCP:
-		return "TCP"
-	case packet.ProtocolUDP:
-		return "UDP"
-	case packet.ProtocolSCTP:
-		return "SCTP"
-	case packet.ProtocolICMP:
-		return "ICMP"
-	case packet.ProtocolICMPv6:
-		return "ICMPv6"
-	}
-	return fmt.Sprintf("protocol %d", protocol)
 }
 
 func flagNames(p *packet.Packet) string {

@@ -34,17 +34,5 @@ func (r *Route) String() string {
 }
 
 func serviceName(a *packet.Addr, port uint16, protocol uint8) string {
-	return netip.AddrPortFrom(a.Netip(), port).String() + "/" + protocolName(protocol)
-}
-
-func protocolName(p uint8) string {
-	switch p {
-	case packet.ProtocolTCP:
-		return "TCP"
-	case packet.ProtocolUDP:
-		return "UDP"
-	case packet.ProtocolSCTP:
-		return "SCTP"
-	}
-	return fmt.Sprintf("protocol %d", p)
+	return netip.AddrPortFrom(a.Netip(), port).String() + "/" + packet.ProtocolName(protocol)
 }

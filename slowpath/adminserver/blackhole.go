@@ -36,29 +36,12 @@ func (s *Server) nameHoles(drops []api.Drop, totals *counter.Totals) {
 func blackHoleOf(h *blackhole.Hole, devices map[uint16]string, seen time.Time) api.BlackHole {
 	t := &h.Tuple
 	return api.BlackHole{
-		Protocol: protocolName(t.Protocol), Network: uint32(t.Network),
+		Protocol: packet.ProtocolName(t.Protocol), Network: uint32(t.Network),
 		Source:      netip.AddrPortFrom(t.Src.Netip(), t.SrcPort).String(),
 		Destination: netip.AddrPortFrom(t.Dst.Netip(), t.DstPort).String(),
 		In:          deviceOf(devices, h.In), Device: deviceOf(devices, h.Out),
 		MTU: h.MTU, Longest: h.Longest, Packets: h.Packets, Seen: seen.UTC(),
 	}
-}
-
-// protocolName knows ICMP as well, since errors may be too long.
-func protocolName(p uint8) string {
-	switch p {
-	case packet.ProtocolTCP:
-		return "TCP"
-	case packet.ProtocolUDP:
-		return "UDP"
-	case packet.ProtocolSCTP:
-		return "SCTP"
-	case packet.ProtocolICMP:
-		return "ICMP"
-	case packet.ProtocolICMPv6:
-		return "ICMPv6"
-	}
-	return fmt.Sprintf("protocol %d", p)
 }
 
 // devices of the ports that there are, by id.
