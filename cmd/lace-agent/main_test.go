@@ -38,7 +38,7 @@ func TestCommandLines(t *testing.T) {
 		{"an API server's address that is cut off", []string{"--apiserver=[::1"}, exitUsage, `--apiserver: "[::1"`},
 		{"an API server's port out of range", []string{"--apiserver=1.2.3.4:99999"}, exitUsage, `--apiserver: "1.2.3.4:99999": port 99999`},
 		{"an API server's port 0", []string{"--apiserver=1.2.3.4:0"}, exitUsage, "port 0"},
-		{"an API server with a password, which is not repeated", []string{"--apiserver=https://u:p@h/path"}, exitUsage, `--apiserver: "https://u:xxxxx@h/path" has more`},
+		{"an API server with a password, which is not repeated", []string{"--apiserver=https://u:p@h/path"}, exitUsage, `--apiserver: "https://xxxxx@h/path" has more`},
 		{"a wrong API server is told before a wrong kubeconfig", []string{"--apiserver=ftp://x", "--kubeconfig=/dev/zero"}, exitUsage, "--apiserver"},
 		{"a port to listen at that is out of range", []string{"--source-dir=x", "--healthz-bind-address=:99999"}, exitUsage, `--healthz-bind-address ":99999": port "99999"`},
 		{"an address to listen at without a port", []string{"--source-dir=x", "--metrics-bind-address=127.0.0.1"}, exitUsage, `--metrics-bind-address "127.0.0.1": missing port`},

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"lace-cni.io/lace/control/model"
 )
 
 // Servers reads addresses of API servers as people write them: a URL, or host and port.
@@ -40,19 +42,34 @@ func server(text string) (*url.URL, error) {
 	u, err := url.Parse(whole)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return nil, fmt.Errorf("%q is no address of an API server; write one like https://192.0.2.10:6443", text)
+		return nil, fmt.Errorf("%q is no address of an API server; write one like https://192.0.2.10:6443", shown(text))
 	case u.Scheme != "https":
-		return nil, fmt.Errorf("%q: an API server is spoken to by https only", text)
+		return nil, fmt.Errorf("%q: an API server is spoken to by https only", shown(text))
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
-		return nil, fmt.Errorf("%q has more than host and port; write one like https://192.0.2.10:6443", u.Redacted())
+		return nil, fmt.Errorf("%q has more than host and port; write one like https://192.0.2.10:6443", shown(text))
 	case !isPort(u.Port()):
-		return nil, fmt.Errorf("%q: port %s is none of 1 to 65535", text, u.Port())
+		return nil, fmt.Errorf("%q: port %s is none of 1 to 65535", shown(text), u.Port())
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), "443")
 	}
 	u.Path = ""
 	return u, nil
+}
+
+// shown is an address as errors may repeat it: without what could be credentials, wherever
+// they stand in a text that need not be a URL at all, and without its query.
+func shown(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		scheme, _, whole := strings.Cut(text[:at], "://")
+		if text = "xxxxx" + text[at:]; whole && !strings.Contains(scheme, ":") {
+			text = scheme + "://" + text
+		}
+	}
+	if path, _, asks := strings.Cut(text, "?"); asks {
+		text = path + "?…"
+	}
+	return model.Excerpt(text)
 }
 
 // isPort takes the empty one, which stands for the usual port.
