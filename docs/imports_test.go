@@ -45,6 +45,7 @@ var layers = []struct {
 	{"control/resolve", []string{"control/model", "control/eligible"}, "Kubernetes objects become the model"},
 	{"control/compile", []string{"control/model", "control/eligible", "fastpath/table", "fastpath/packet"}, "the model becomes a snapshot: the one value that crosses down"},
 	{"slowpath/source", []string{"control/model", "control/resolve", "slowpath/source"}, "a source delivers objects"},
+	{"slowpath/source/kube/kubetest", nil, "API servers for tests know nothing of what reads them"},
 	{"slowpath/publish", []string{"control", "slowpath/source", "fastpath/table"}, "objects in, snapshot out"},
 	{"slowpath/netdev", nil, "the kernel's links behind one interface"},
 	{"slowpath/netdev/netdevtest", []string{"slowpath/netdev", "bench/lab/testenv"}, "namespaces for tests, which are skipped where there can be none"},

@@ -26,6 +26,7 @@ import (
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/slowpath/source"
+	"lace-cni.io/lace/slowpath/source/kube/kubetest"
 )
 
 var (
@@ -40,21 +41,21 @@ func init() { utilruntime.ErrorHandlers = nil }
 type cluster struct {
 	t       *testing.T
 	rand    *rand.Rand
-	store   *store
-	fabric  *fabric
-	servers []*api
-	hosts   []*host
+	store   *kubetest.Store
+	fabric  *kubetest.Fabric
+	servers []*kubetest.Server
+	hosts   []*kubetest.Host
 	sink    *mirror
 	end     []func()
 }
 
 // boot starts everything in a bubble of its own time.
 func boot(t *testing.T, seed uint64, fill func(*cluster)) *cluster {
-	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), store: newStore(), fabric: newFabric("a:6443", "b:6443")}
+	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), store: kubetest.NewStore(), fabric: kubetest.NewFabric(dialTimeout, "a:6443", "b:6443")}
 	var urls []*url.URL
 	for i, name := range []string{"a:6443", "b:6443"} {
-		a := &api{store: c.store, rand: rand.New(rand.NewPCG(seed, uint64(i)+1))}
-		h := c.fabric.hosts[name]
+		a := kubetest.NewServer(c.store, seed, uint64(i)+1)
+		h := c.fabric.Host(name)
 		c.servers, c.hosts = append(c.servers, a), append(c.hosts, h)
 		urls = append(urls, &url.URL{Scheme: "http", Host: name})
 		c.serve(a, h)
@@ -71,18 +72,18 @@ func boot(t *testing.T, seed uint64, fill func(*cluster)) *cluster {
 	return c
 }
 
-func (c *cluster) serve(a *api, h *host) {
+func (c *cluster) serve(a *kubetest.Server, h *kubetest.Host) {
 	var both http.Protocols
 	both.SetUnencryptedHTTP2(true)
 	s := &http.Server{Handler: a, Protocols: &both}
-	l := &listener{h, make(chan struct{})}
+	l := h.Listen()
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.Serve(l) }()
-	c.end = append(c.end, func() { h.set(refusing); s.Close(); <-done })
+	c.end = append(c.end, func() { h.Set(kubetest.Refusing); s.Close(); <-done })
 }
 
 func (c *cluster) source(urls []*url.URL) *Kube {
-	client := &client{transport: newTransport(c.fabric.dial)}
+	client := &client{transport: newTransport(c.fabric.Dial)}
 	client.transport.Protocols = new(http.Protocols)
 	client.transport.Protocols.SetUnencryptedHTTP2(true)
 	if err := client.open(&rest.Config{Host: urls[0].String()}, urls); err != nil {
@@ -101,7 +102,7 @@ func (c *cluster) stop() {
 // mirror is a sink that holds what it was told, and to what the API says about it.
 type mirror struct {
 	t     *testing.T
-	store *store
+	store *kubetest.Store
 
 	mu       sync.Mutex
 	objects  map[string]metav1.Object
@@ -111,7 +112,7 @@ type mirror struct {
 	applied  int
 }
 
-func newMirror(t *testing.T, s *store) *mirror {
+func newMirror(t *testing.T, s *kubetest.Store) *mirror {
 	return &mirror{t: t, store: s, objects: make(map[string]metav1.Object), versions: make(map[string]int)}
 }
 
@@ -133,7 +134,7 @@ func (m *mirror) Apply(changes []source.Change, problems []model.Problem) {
 			continue
 		}
 		o := c.Object.(metav1.Object)
-		if v := versionOf(o); v < m.versions[key] {
+		if v := kubetest.Version(o); v < m.versions[key] {
 			m.t.Errorf("%s: version %d was delivered after version %d", key, v, m.versions[key])
 		} else {
 			m.versions[key] = v
@@ -150,10 +151,8 @@ func (m *mirror) gone(key string) {
 		m.t.Errorf("%s: a deletion of what was not there", key)
 		return
 	}
-	m.store.mu.Lock()
-	defer m.store.mu.Unlock()
-	now := m.store.objects[key]
-	if now != nil && versionOf(now) == versionOf(before) {
+	now := m.store.Get(key)
+	if now != nil && kubetest.Version(now) == kubetest.Version(before) {
 		m.t.Errorf("%s: taken away, although it is as it was delivered", key)
 	}
 }
@@ -166,10 +165,8 @@ func (m *mirror) Synced() {
 		m.t.Error("synced twice")
 	}
 	m.synced = true
-	m.store.mu.Lock()
-	defer m.store.mu.Unlock()
-	for key, o := range m.store.objects {
-		if versionOf(o) <= 100+initial && wanted(key, o) != nil && m.objects[key] == nil {
+	for key, o := range m.store.Objects() {
+		if kubetest.Version(o) <= kubetest.First+initial && wanted(key, o) != nil && m.objects[key] == nil {
 			m.t.Errorf("synced without %s, which was there from the beginning", key)
 		}
 	}
@@ -200,10 +197,8 @@ func wanted(key string, o metav1.Object) metav1.Object {
 func (m *mirror) diff() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.store.mu.Lock()
-	defer m.store.mu.Unlock()
 	want := make(map[string]metav1.Object)
-	for key, o := range m.store.objects {
+	for key, o := range m.store.Objects() {
 		if w := wanted(key, o); w != nil {
 			want[key] = unversioned(w)
 		}
@@ -278,11 +273,11 @@ func (c *cluster) mutate() {
 	}
 	o.SetLabels(labels)
 	o.SetAnnotations(map[string]string{"note": "not read"})
-	key := keyOf(resource, o)
+	key := kubetest.Key(resource, o)
 	if c.rand.IntN(4) == 0 {
 		o = nil
 	}
-	c.store.write(key, o)
+	c.store.Write(key, o)
 }
 
 // step does something to the cluster, the servers or the network, and lets time pass.
@@ -290,23 +285,23 @@ func (c *cluster) step() {
 	i := c.rand.IntN(2)
 	switch c.rand.IntN(12) {
 	case 0:
-		c.hosts[i].cut()
+		c.hosts[i].Cut()
 	case 1:
-		c.hosts[i].set(refusing)
+		c.hosts[i].Set(kubetest.Refusing)
 	case 2:
-		c.hosts[i].set(holding)
+		c.hosts[i].Set(kubetest.Holding)
 	case 3:
-		c.hosts[i].set(open)
+		c.hosts[i].Set(kubetest.Open)
 	case 4:
-		c.store.compact()
+		c.store.Compact()
 	case 5, 6:
-		c.servers[i].set(mood{
-			failing: c.rand.IntN(5) == 0, plain: c.rand.IntN(3) == 0, replaying: c.rand.IntN(2) == 0,
-			lag: c.rand.IntN(2) * c.rand.IntN(4), ending: c.rand.IntN(3) == 0,
+		c.servers[i].Set(kubetest.Mood{
+			Failing: c.rand.IntN(5) == 0, Plain: c.rand.IntN(3) == 0, Replaying: c.rand.IntN(2) == 0,
+			Lag: c.rand.IntN(2) * c.rand.IntN(4), Ending: c.rand.IntN(3) == 0,
 		})
 	case 7: // a long outage, with changes in it
-		c.hosts[0].set(way(1 + c.rand.IntN(2)))
-		c.hosts[1].set(way(1 + c.rand.IntN(2)))
+		c.hosts[0].Set(kubetest.Way(1 + c.rand.IntN(2)))
+		c.hosts[1].Set(kubetest.Way(1 + c.rand.IntN(2)))
 		for most := 30; ; most = 3600 { // up to half a minute, rarely up to an hour
 			time.Sleep(time.Duration(c.rand.IntN(most)) * time.Second)
 			if c.rand.IntN(40) > 0 {
@@ -324,13 +319,13 @@ func (c *cluster) step() {
 // heal makes one server good again, and the other one anything.
 func (c *cluster) heal() {
 	i := c.rand.IntN(2)
-	c.hosts[i].set(open)
-	c.servers[i].set(mood{plain: c.rand.IntN(2) == 0})
+	c.hosts[i].Set(kubetest.Open)
+	c.servers[i].Set(kubetest.Mood{Plain: c.rand.IntN(2) == 0})
 	if c.rand.IntN(2) == 0 {
-		c.hosts[1-i].set(open)
-		c.servers[1-i].set(mood{})
+		c.hosts[1-i].Set(kubetest.Open)
+		c.servers[1-i].Set(kubetest.Mood{})
 	} else {
-		c.hosts[1-i].set(way(1 + c.rand.IntN(2)))
+		c.hosts[1-i].Set(kubetest.Way(1 + c.rand.IntN(2)))
 	}
 }
 
@@ -366,8 +361,8 @@ func TestAnyScheduleEndsEqualToTheAPI(t *testing.T) {
 				t.Errorf("5 s after a server was good (-API +delivered):\n%s", d)
 			}
 			for _, a := range c.servers {
-				if a.wrote > 0 {
-					t.Errorf("%d requests that are not reads", a.wrote)
+				if n := a.Writes(); n > 0 {
+					t.Errorf("%d requests that are not reads", n)
 				}
 			}
 		})
