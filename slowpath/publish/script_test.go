@@ -20,7 +20,6 @@ import (
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/publish"
-	"lace-cni.io/lace/slowpath/source"
 	"lace-cni.io/lace/slowpath/source/dir"
 )
 
@@ -41,11 +40,24 @@ import (
 //	generation                      of the snapshot file
 //	published                       fails when nothing is; ! published the other way round
 //	damage                          makes the snapshot file unreadable
+//
+// Where a file that is wrong cannot come from, [api] holds instead of [folder].
 func TestScripts(t *testing.T) {
+	runScripts(t, "folder", func(string) feed { return &told{} })
+}
+
+// TestScriptsFromTheAPI runs the same scripts with the objects read from an API server, and
+// expects the same.
+func TestScriptsFromTheAPI(t *testing.T) {
+	runScripts(t, "api", func(dir string) feed { return &api{dir: dir} })
+}
+
+func runScripts(t *testing.T, source string, by func(dir string) feed) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir:       "testdata",
+		Condition: func(word string) (bool, error) { return word == source, nil },
 		Setup: func(env *testscript.Env) error {
-			n := &node{path: filepath.Join(env.WorkDir, "snapshot")}
+			n := &node{path: filepath.Join(env.WorkDir, "snapshot"), feed: by(env.WorkDir), partial: source == "api"}
 			env.Values[nodeKey{}] = n
 			env.Defer(n.stop)
 			return nil
@@ -75,6 +87,8 @@ type nodeKey struct{}
 // node is the publisher of a script.
 type node struct {
 	path      string
+	feed      feed
+	partial   bool // the feed leaves out what is not proxied
 	publisher *publish.Publisher
 	cancel    func()
 	done      chan error
@@ -92,13 +106,14 @@ func do(f func(*node, *testscript.TestScript, []string)) func(*testscript.TestSc
 }
 
 func (n *node) beginCmd(ts *testscript.TestScript, args []string) {
-	p, err := publish.New(publish.Config{Node: "n1", Path: n.path, Log: slog.New(slog.DiscardHandler)})
+	p, err := publish.New(publish.Config{Node: "n1", Path: n.path, Partial: n.partial, Log: slog.New(slog.DiscardHandler)})
 	ts.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	n.publisher, n.cancel, n.done, n.problems = p, cancel, make(chan error, 1), map[string][]model.Problem{}
 	go func() { n.done <- p.Run(ctx) }()
+	ts.Check(n.feed.start(p))
 	if !slices.Contains(args, "unsynced") {
-		p.Synced()
+		ts.Check(n.feed.all())
 	}
 	switch {
 	case slices.Contains(args, "wired"):
@@ -111,6 +126,7 @@ func (n *node) beginCmd(ts *testscript.TestScript, args []string) {
 
 func (n *node) stop() {
 	if n.cancel != nil {
+		n.feed.stop()
 		n.cancel()
 		<-n.done
 		n.cancel = nil
@@ -120,7 +136,7 @@ func (n *node) stop() {
 func (n *node) endCmd(*testscript.TestScript, []string) { n.stop() }
 
 func (n *node) syncedCmd(ts *testscript.TestScript, _ []string) {
-	n.publisher.Synced()
+	ts.Check(n.feed.all())
 	n.settle(ts)
 }
 
@@ -154,16 +170,10 @@ func (n *node) applyCmd(ts *testscript.TestScript, files []string)  { n.change(t
 func (n *node) deleteCmd(ts *testscript.TestScript, files []string) { n.change(ts, files, false) }
 
 func (n *node) change(ts *testscript.TestScript, files []string, apply bool) {
-	var changes []source.Change
+	var objects []dir.Object
 	for _, f := range files {
-		objects, problems := dir.Decode(f, []byte(ts.ReadFile(f)))
-		for _, o := range objects {
-			c := source.Change{Kind: o.Kind, Name: o.Name, Trigger: time.Now()}
-			if apply {
-				c.Object = o.Object
-			}
-			changes = append(changes, c)
-		}
+		read, problems := dir.Decode(f, []byte(ts.ReadFile(f)))
+		objects = append(objects, read...)
 		if n.problems[f] = problems; !apply {
 			delete(n.problems, f)
 		}
@@ -172,7 +182,7 @@ func (n *node) change(ts *testscript.TestScript, files []string, apply bool) {
 	for _, ps := range n.problems {
 		all = append(all, ps...)
 	}
-	n.publisher.Apply(changes, all)
+	ts.Check(n.feed.change(objects, apply, all))
 	n.settle(ts)
 }
 
