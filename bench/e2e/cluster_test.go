@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,23 +134,8 @@ func (c *cluster) show(t *testing.T) {
 			r.Close()
 		}
 	}
+	c.showKernel(t)
 	t.Logf("the machine's kernel lost %d packets of all its namespaces meanwhile", backlogDropped()-c.backlog)
-}
-
-// backlogDropped is how many packets the kernel has dropped since it started because a
-// processor was too far behind: anybody's, of whatever namespace.
-func backlogDropped() (sum uint64) {
-	b, err := os.ReadFile("/proc/net/softnet_stat")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(b)) {
-		if columns := strings.Fields(line); len(columns) > 1 {
-			n, _ := strconv.ParseUint(columns[1], 16, 64)
-			sum += n
-		}
-	}
-	return sum
 }
 
 // vips of the Services, by name and family.

@@ -42,9 +42,11 @@ func TestForeignRules(t *testing.T) {
 					c.must(t, c.Node("n1").SetSysctls(t.Context(),
 						lab.Sysctl{Name: "net.bridge.bridge-nf-call-iptables", Value: f.bridgeNF},
 						lab.Sysctl{Name: "net.bridge.bridge-nf-call-ip6tables", Value: f.bridgeNF},
-						// Redirects use up what the kernel allows of ICMP errors to one host.
+						// Redirects use up what the kernel allows of ICMP errors to one host; of IPv6
+						// they cannot be switched off.
 						lab.Sysctl{Name: "net.ipv4.conf.all.send_redirects", Value: "0"},
-						lab.Sysctl{Name: "net.ipv4.conf.cni0.send_redirects", Value: "0"}))
+						lab.Sysctl{Name: "net.ipv4.conf.cni0.send_redirects", Value: "0"},
+						lab.Sysctl{Name: "net.ipv6.icmp.ratelimit", Value: "0"}))
 				}
 				t.Run("a firewall that drops an endpoint's port", func(t *testing.T) { firewallDrops(t, c) })
 				t.Run("a firewall that rejects an endpoint's port", func(t *testing.T) { firewallRejects(t, c) })

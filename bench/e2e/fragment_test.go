@@ -29,13 +29,21 @@ func longDatagramsComeOver(t *testing.T, c *cluster) {
 	}
 }
 
-// Fragments between a backend and somebody who does not ask by its VIP are not Lace's.
+// Fragments between a backend and somebody who does not ask by its VIP are not Lace's. The
+// client ports are none that asked the VIP before: those clash, see unsupported.md.
 func longDirectDatagrams(t *testing.T, c *cluster) {
+	port := uint16(21000)
 	for _, from := range []string{"shopper", "visitor", "n1", lab.OutsideName} {
 		for _, family := range []int{4, 6} {
 			for _, to := range []string{"web-1", "web-3", "n2"} {
-				r := traffic.Request{Network: "udp", To: netip.AddrPortFrom(c.host(t, to).Addr(family), lab.WebTarget), Bytes: 8000, Timeout: 10 * time.Second}
-				c.wantEchoes(t, from, r, fmt.Sprintf("%s itself over IPv%d", to, family))
+				for range 4 {
+					port++
+					r := traffic.Request{Network: "udp", To: netip.AddrPortFrom(c.host(t, to).Addr(family), lab.WebTarget),
+						From: netip.AddrPortFrom(c.host(t, from).Addr(family), port), Bytes: 8000, Timeout: 10 * time.Second}
+					if a := c.dial(t, from, r); a.Outcome != traffic.OK {
+						t.Errorf("%s to %s itself over IPv%d: a datagram of %d bytes was not echoed: %s", from, to, family, r.Bytes, a)
+					}
+				}
 			}
 		}
 	}
