@@ -54,6 +54,7 @@ var layers = []struct {
 	{"slowpath/metrics", []string{"slowpath", "control/model", "control/resolve", "fastpath/counter", "fastpath/blackhole", "fastpath/police", "fastpath/reason", "fastpath/conntrack", "fastpath/table", "xdp"}, "collectors read the counters that the fast path writes"},
 	{"slowpath/listener", nil, "a bound for connections stands alone"},
 	{"slowpath/health", []string{"slowpath/listener"}, "health is a rule about times that its caller knows"},
+	{"slowpath/servicehealth", []string{"control/model", "slowpath/listener"}, "an answer is a function of Services and of the generation in use"},
 	{"slowpath/adminserver", []string{"slowpath", "control", "fastpath/counter", "fastpath/blackhole", "fastpath/reason", "fastpath/conntrack", "fastpath/nat", "fastpath/packet", "fastpath/pipeline", "fastpath/table", "xdp"}, "explain runs the production pipeline; get reads its tables"},
 	{"slowpath/agent", []string{"slowpath", "control", "fastpath/counter", "fastpath/blackhole", "fastpath/reason", "fastpath/conntrack", "fastpath/right", "fastpath/table", "fastpath/pipeline", "xdp"}, "wires the slow path"},
 	{"cmd/lace-fastpath", []string{"fastpath/dataplane", "xdp"}, "no credentials, no Kubernetes"},

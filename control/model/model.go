@@ -177,6 +177,7 @@ type Service struct {
 	Distribution   Distribution
 	Affinity       uint32                 // seconds for which a client keeps its endpoint; 0: it does not
 	Sources        map[int][]netip.Prefix // by family: who may call the LoadBalancer addresses; no entry: everybody
+	HealthPort     uint16                 // where balancers ask whether this node has endpoints; 0: nowhere
 	Ports          []ServicePort
 }
 

@@ -46,6 +46,9 @@ func ParseNodePorts(s string) (n NodePorts, err error) {
 	return n, nil
 }
 
+// Restricted says whether some of the node's addresses were chosen, by word or by prefix.
+func (n NodePorts) Restricted() bool { return !n.all && (n.primary || len(n.prefixes) > 0) }
+
 // String is what ParseNodePorts reads.
 func (n NodePorts) String() string {
 	var words []string

@@ -39,6 +39,7 @@ func Service(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, node mode
 		Affinity:       affinity(svc, r),
 		Sources:        sources(svc, r),
 	}
+	out.HealthPort = healthPort(svc, out)
 	checkFields(svc, r)
 	nodePorts(svc, served, r)
 	from := origins(svc, own, node, r)

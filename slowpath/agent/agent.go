@@ -13,6 +13,7 @@ import (
 	"lace-cni.io/lace/slowpath/metrics"
 	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/servicehealth"
 )
 
 // Run serves the node until ctx is done, which is no error. It returns early only when it
@@ -87,6 +88,7 @@ func serve(ctx context.Context, c *Config) error {
 	var seen *observer
 	var m *metrics.Metrics
 	var follower *attach.Follower
+	var asked *servicehealth.Set
 	mended := newRepairs()
 	publisher, err := publish.New(publish.Config{
 		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, At: c.NodePorts, Log: c.Log,
@@ -94,6 +96,7 @@ func serve(ctx context.Context, c *Config) error {
 		Latency:  func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
 		Took:     func(d time.Duration) { m.PublishTook(d) },
 		Repaired: mended.note(repairSnapshot), Taken: c.taken,
+		Coming: func(s *publish.State) { asked.Announce(s.Generation, s.Services, s.Node.NodePorts) },
 	})
 	if err != nil {
 		return err
@@ -101,6 +104,8 @@ func serve(ctx context.Context, c *Config) error {
 	tally := newTally(publisher, c.NodeName)
 	seen = newObserver(c, publisher, tally, mended)
 	seen.ports = newPortWatch(c)
+	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Log: c.Log})
+	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)
 
 	servers, err := c.listen(seen, m, mended)
@@ -118,6 +123,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
 		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
 		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
+		asked.Run,
 		seen.run,
 		func(ctx context.Context) error { return tell(ctx, publisher, c.Tell) },
 		func(ctx context.Context) error { return lean(ctx, publisher) },

@@ -12,6 +12,7 @@ import (
 	"lace-cni.io/lace/slowpath/attach"
 	"lace-cni.io/lace/slowpath/health"
 	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/servicehealth"
 )
 
 // lookEvery is how often the fast path is looked at without being asked about.
@@ -32,6 +33,7 @@ type observer struct {
 	tally     *tally
 	mended    *repairs
 	ports     *portWatch
+	asked     *servicehealth.Set
 	started   time.Time
 	log       *slog.Logger
 
@@ -133,12 +135,25 @@ func (o *observer) down(f fastpath, now time.Time) time.Time {
 }
 
 // health is the State for probes.
-func (o *observer) health() health.State {
+func (o *observer) health() health.State { return o.healthOf(look(o.config)) }
+
+// sight is what health check ports of Services answer by.
+func (o *observer) sight() servicehealth.Sight {
+	f := look(o.config)
+	s := o.healthOf(f)
+	out := servicehealth.Sight{Healthy: s.Works(time.Now())}
+	if f.totals != nil {
+		out.InUse = f.totals.Gauges[counter.Generation]
+	}
+	return out
+}
+
+func (o *observer) healthOf(f fastpath) health.State {
 	o.mu.Lock()
 	unapplied := o.unapplied
 	o.mu.Unlock()
 	passed := o.tally.read()
-	s := health.State{Unapplied: unapplied, Down: o.down(look(o.config), time.Now()), Eligible: passed.eligible}
+	s := health.State{Unapplied: unapplied, Down: o.down(f, time.Now()), Eligible: passed.eligible}
 	if queued := o.publisher.Queued(); !queued.IsZero() && !passed.synced.IsZero() {
 		// Nothing is published before the source has delivered everything: that is
 		// waiting, not being stuck.

@@ -23,11 +23,14 @@ func (o *observer) State() *publish.State {
 	return &state
 }
 
-// problems are those of the publisher, those of node ports, what fills up, who loses packets for
+// problems are those of the publisher, those of node ports and health check ports, what fills up, who loses packets for
 // their length, and what ails the fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
 	more := o.ports.found()
+	if o.asked != nil {
+		more = slices.Concat(more, o.asked.Problems())
+	}
 	if f.alive {
 		more = slices.Concat(more, o.alarms(f.totals), o.blackHoles(f.totals, monotonic()))
 	}

@@ -23,7 +23,7 @@ type Family struct {
 
 // healthz answers load balancers: whether traffic may be sent to the node.
 func healthz(s State, now time.Time) Answer {
-	works := s.publishes(now) && s.applies(now) && s.carries(now)
+	works := s.Works(now)
 	a := answer(s, works, now)
 	a.NodeEligible, a.Healthy = &s.Eligible, works && s.Eligible
 	return a

@@ -30,6 +30,11 @@ type State struct {
 	Eligible bool
 }
 
+// Works reports whether this node's Lace does its work, whatever its Node object says.
+func (s *State) Works(now time.Time) bool {
+	return s.publishes(now) && s.applies(now) && s.carries(now)
+}
+
 // publishes reports whether the agent does its work.
 func (s *State) publishes(now time.Time) bool { return within(Patience, s.Queued, now) }
 

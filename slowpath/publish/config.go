@@ -38,6 +38,11 @@ type Config struct {
 	Latency func(time.Duration)
 	Took    func(time.Duration)
 
+	// Coming is told of each State before the snapshot of its generation is written, and of
+	// one that needs no new snapshot, so that who speaks about the tables in use knows about
+	// them first. Problems are not in it. It is called by Run's goroutine and may be nil.
+	Coming func(*State)
+
 	// Taken is asked before a snapshot is written whether it would be taken. Its error keeps
 	// the one that is there, and is a Problem; it is asked again every second. It may be nil.
 	Taken func() error
@@ -70,6 +75,9 @@ func (c *Config) complete() {
 	}
 	if c.Took == nil {
 		c.Took = func(time.Duration) {}
+	}
+	if c.Coming == nil {
+		c.Coming = func(*State) {}
 	}
 	if c.Taken == nil {
 		c.Taken = func() error { return nil }

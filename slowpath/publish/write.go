@@ -20,6 +20,7 @@ func (w *work) write() (*State, error) {
 			return nil, err
 		}
 	} else {
+		w.config.Coming(next)
 		w.latency.forget()
 	}
 	next.External, next.Problems = w.compiler.External(), w.allProblems()
@@ -37,6 +38,9 @@ func (w *work) writeFile(next *State) error {
 	if err != nil {
 		return err
 	}
+	coming := *next
+	coming.Generation++
+	w.config.Coming(&coming)
 	if err := table.WriteFile(w.config.Path, b); err != nil {
 		return err
 	}
