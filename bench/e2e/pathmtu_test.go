@@ -101,7 +101,7 @@ func TestPathMTU(t *testing.T) {
 				n.lay(t, c)
 				for _, client := range n.clients {
 					for _, w := range ways {
-						t.Run(fmt.Sprintf("%s from %s", w, client), func(t *testing.T) { c.learns(t, client, w) })
+						t.Run(fmt.Sprintf("%s from %s", w, client), func(t *testing.T) { c.learns(t, client, w, vip("solo", w.family)) })
 					}
 				}
 			})
@@ -109,9 +109,39 @@ func TestPathMTU(t *testing.T) {
 	}
 }
 
-func (c *cluster) learns(t *testing.T, client string, w way) {
-	h, to := c.host(t, client), vip("solo", w.family)
+// TestPathMTUAtEveryAddress: so it is at every kind of address, also where the client is seen
+// as the node.
+func TestPathMTUAtEveryAddress(t *testing.T) {
+	for _, how := range []lab.Topology{{Lane: "on", Delivery: "direct"}, {Lane: "off", Delivery: "direct"}, {Lane: "on", Delivery: "stack"}, {Lane: "off", Delivery: "stack"}} {
+		for _, n := range narrows {
+			t.Run(fmt.Sprintf("%s, lane %s, %s", n.name, how.Lane, how.Delivery), func(t *testing.T) {
+				how.RPFilter = 1
+				c := newCluster(t, how)
+				c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
+				c.set(t, "anywhere", c.endpoints(t, manifests.Ready, "web-3"))
+				n.lay(t, c)
+				for _, client := range n.clients {
+					for _, d := range []door{clusterIP, balancer, external, "n1"} {
+						if toItself(client, d) || unrouted(client, d) {
+							continue
+						}
+						for _, w := range ways {
+							t.Run(fmt.Sprintf("%s from %s at %s", w, client, d), func(t *testing.T) {
+								c.learns(t, client, w, c.through(w, "anywhere", d).To)
+							})
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func (c *cluster) learns(t *testing.T, client string, w way, to netip.AddrPort) {
+	t.Helper()
+	h := c.host(t, client)
 	c.forget(t, h)
+	c.forget(t, c.host(t, "web-3"))
 	if w.network == "udp" {
 		tooLong(t, h.PID(), to, narrowMTU)
 	} else {
@@ -119,6 +149,9 @@ func (c *cluster) learns(t *testing.T, client string, w way) {
 		if a := c.dial(t, client, r); a.Outcome != traffic.OK || a.Server != "web-3" {
 			t.Errorf("10 MB: %s", a)
 		}
+	}
+	if w.network == "tcp" && pathMTU(t, c.host(t, "web-3").PID(), c.Node("n1").Addr(w.family)) == narrowMTU {
+		return // it has offered short segments: IPv6 does not forget at once what n1 said of other clients' answers
 	}
 	if got := pathMTU(t, h.PID(), to.Addr()); got != narrowMTU {
 		t.Errorf("the client's kernel goes by an MTU of %d for %s, want %d", got, to.Addr(), narrowMTU)

@@ -18,7 +18,7 @@ func TestPathMTUInStack(t *testing.T) {
 				c.set(t, "solo", c.endpoints(t, manifests.Ready, "web-3"))
 				n.lay(t, c)
 				for _, w := range ways {
-					t.Run(w.String(), func(t *testing.T) { c.learns(t, "shopper", w) })
+					t.Run(w.String(), func(t *testing.T) { c.learns(t, "shopper", w, vip("solo", w.family)) })
 				}
 			})
 		}
