@@ -47,22 +47,6 @@ func run(ctx context.Context, c Config) error {
 	return serve(ctx, &c)
 }
 
-// tell passes on Problems until ctx ends.
-func tell(ctx context.Context, p *publish.Publisher, to Tell) error {
-	if to == nil {
-		return nil
-	}
-	for {
-		changed := p.Changed()
-		to(p.Problems())
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		}
-	}
-}
-
 // lean gives memory back once the first tables are published: reading everything at once
 // takes a multiple of what is kept, and a node's memory is the pods'.
 func lean(ctx context.Context, p *publish.Publisher) error {
@@ -104,7 +88,9 @@ func serve(ctx context.Context, c *Config) error {
 	tally := newTally(publisher, c.NodeName)
 	seen = newObserver(c, publisher, tally, mended)
 	seen.ports = newPortWatch(c)
-	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Log: c.Log})
+	told := &herald{publisher: publisher, seen: seen, empty: newEmptiness(c.NodeName), to: c.Tell, wake: newBell()}
+	seen.ports.changed = told.wake.ring
+	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Changed: told.wake.ring, Log: c.Log})
 	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)
 
@@ -125,7 +111,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
 		asked.Run,
 		seen.run,
-		func(ctx context.Context) error { return tell(ctx, publisher, c.Tell) },
+		told.run,
 		func(ctx context.Context) error { return lean(ctx, publisher) },
 	) {
 		group.Go(func() error { return run(ctx) })

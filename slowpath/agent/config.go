@@ -32,7 +32,7 @@ type Config struct {
 	SourcePart   bool              // the source may leave out Services that are not proxied
 	ServiceCIDRs []netip.Prefix    // service ranges, routed to lace0; empty: as ServiceCIDRs declare them
 	APIServers   []netip.AddrPort  // what the API servers listen on: no Service gets it
-	Tell         Tell              // is told of Problems, to tell others; nil: nobody is
+	Tell         Tell              // is told of Problems, to tell others; nil: the log is
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
 	MetricsAddr  string            // of /metrics and /proxyMode; empty: not served
@@ -43,8 +43,9 @@ type Config struct {
 	Log          *slog.Logger   // nil: slog.Default
 }
 
-// Tell hears of all Problems that there are whenever they have changed. It must not keep
-// its caller waiting.
+// Tell hears of all Problems that there are whenever they have changed, and, in the form of
+// Problems, of Services that have lost their last endpoint. It must not keep its caller
+// waiting.
 type Tell func([]model.Problem)
 
 // complete sets defaults and refuses what cannot work.
@@ -57,6 +58,9 @@ func (c *Config) complete() error {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Tell == nil {
+		c.Tell = tellLog(c.Log)
 	}
 	if c.NodeName == "" {
 		return errors.New("the node has no name: say which Node object is this one (--node-name)")

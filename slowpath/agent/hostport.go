@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ type portWatch struct {
 	node      string
 	span      hostport.Span
 	problems  atomic.Pointer[[]model.Problem]
+	changed   func() // told when Problems are others
 }
 
 func newPortWatch(c *Config) *portWatch {
@@ -35,8 +37,10 @@ func (w *portWatch) run(ctx context.Context, state func() *publish.State) error 
 	tick := time.NewTicker(portsEvery)
 	defer tick.Stop()
 	for {
-		found := w.look(state())
-		w.problems.Store(&found)
+		if was, found := w.found(), w.look(state()); !slices.Equal(was, found) {
+			w.problems.Store(&found)
+			w.changed()
+		}
 		select {
 		case <-ctx.Done():
 			return nil

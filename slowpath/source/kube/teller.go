@@ -30,7 +30,9 @@ const (
 //
 // An Event is written once when a Problem appears, and its name follows from the Problem:
 // when all nodes have the same one, the cluster has one Event of it. Nothing is written
-// while nothing changes. What cannot be written is given up: Events are a courtesy.
+// while nothing changes. What cannot be written is given up: Events are a courtesy. The
+// recorder of client-go names Events by time and counts repetitions in them, which would be
+// an Event of each node, writes at rest and a right to change them.
 type Teller struct {
 	node string
 	log  *slog.Logger
