@@ -52,7 +52,7 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.lane, "lane", "on", "`mode`, on or off: whether the kernel carries established connections, or every packet of theirs goes through Go")
 	f.StringVar(&o.delivery, "delivery", "stack", "`mode`, stack or direct: whether the node's own stack routes packets of Services, with its firewall and other rules, or they go straight to the pod or next hop")
 	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
-	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics and /proxyMode; empty: not served")
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics, /proxyMode and /configz; empty: not served")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
 	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")

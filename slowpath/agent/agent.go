@@ -73,6 +73,7 @@ func serve(ctx context.Context, c *Config) error {
 	var m *metrics.Metrics
 	var follower *attach.Follower
 	var asked *servicehealth.Set
+	var used *applied
 	mended := newRepairs()
 	publisher, err := publish.New(publish.Config{
 		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, At: c.NodePorts, Log: c.Log,
@@ -80,7 +81,8 @@ func serve(ctx context.Context, c *Config) error {
 		Latency:  func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
 		Took:     func(d time.Duration) { m.PublishTook(d) },
 		Repaired: mended.note(repairSnapshot), Taken: c.taken,
-		Coming: func(s *publish.State) { asked.Announce(s.Generation, s.Services, s.Node.NodePorts) },
+		Written: func(p publish.Publication) { used.written(p) },
+		Coming:  func(s *publish.State) { asked.Announce(s.Generation, s.Services, s.Node.NodePorts) },
 	})
 	if err != nil {
 		return err
@@ -93,6 +95,8 @@ func serve(ctx context.Context, c *Config) error {
 	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Changed: told.wake.ring, Log: c.Log})
 	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)
+	used = newApplied(c.path("counters"), m)
+	seen.applied = used
 
 	servers, err := c.listen(seen, m, mended)
 	if err != nil {
@@ -110,6 +114,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
 		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
 		asked.Run,
+		used.run,
 		seen.run,
 		told.run,
 		func(ctx context.Context) error { return lean(ctx, publisher) },

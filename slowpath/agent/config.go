@@ -35,7 +35,7 @@ type Config struct {
 	Tell         Tell              // is told of Problems, to tell others; nil: the log is
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
-	MetricsAddr  string            // of /metrics and /proxyMode; empty: not served
+	MetricsAddr  string            // of /metrics, /proxyMode and /configz; empty: not served
 	Delivery     model.Delivery    // of pods' and uplinks' ports; zero: model.Direct
 	Version      string
 	Settings     table.Settings // published for the fast path; zero: table.DefaultSettings

@@ -31,14 +31,14 @@ func (c *Config) listen(seen *observer, m *metrics.Metrics, mended *repairs) (ru
 	open, run = append(open, admin), append(run, admin.Run)
 	if c.HealthAddr != "" {
 		var probes *health.Server
-		if probes, err = health.NewProbes(c.HealthAddr, seen.health, c.Log); err != nil {
+		if probes, err = health.NewProbes(c.HealthAddr, seen.health, m.Probed, c.Log); err != nil {
 			return nil, err
 		}
 		open, run = append(open, probes), append(run, probes.Run)
 	}
 	if c.MetricsAddr != "" {
 		var scraped *health.Server
-		if scraped, err = health.NewMetrics(c.MetricsAddr, m.Handler(), c.Log); err != nil {
+		if scraped, err = health.NewMetrics(c.MetricsAddr, m.Handler(), c.effective(), c.Log); err != nil {
 			return nil, err
 		}
 		run = append(run, scraped.Run)

@@ -13,6 +13,7 @@ import (
 	"lace-cni.io/lace/slowpath/health"
 	"lace-cni.io/lace/slowpath/publish"
 	"lace-cni.io/lace/slowpath/servicehealth"
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // lookEvery is how often the fast path is looked at without being asked about.
@@ -23,6 +24,8 @@ type published interface {
 	State() *publish.State
 	Problems() []model.Problem
 	Queued() time.Time
+	LastQueued() time.Time
+	Pending(source.Kind) int
 }
 
 // observer keeps an eye on the other process: whether it lives, and since when it has
@@ -34,6 +37,7 @@ type observer struct {
 	mended    *repairs
 	ports     *portWatch
 	asked     *servicehealth.Set
+	applied   *applied
 	started   time.Time
 	log       *slog.Logger
 

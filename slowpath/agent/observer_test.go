@@ -35,7 +35,9 @@ func (s *spoken) Problems() []model.Problem {
 	return s.state.Problems
 }
 
-func (s *spoken) Queued() time.Time { return s.queued }
+func (s *spoken) Queued() time.Time       { return s.queued }
+func (s *spoken) LastQueued() time.Time   { return s.queued }
+func (s *spoken) Pending(source.Kind) int { return 0 }
 
 // nowhere is a sink that forgets.
 type nowhere struct{}

@@ -22,10 +22,11 @@ type tally struct {
 	known    map[source.Kind]map[model.Name]bool
 	synced   time.Time // when all had come; zero: not yet
 	eligible bool
+	changes  map[source.Kind]uint64 // that have passed
 }
 
 func newTally(next source.Sink, node string) *tally {
-	return &tally{next: next, node: node, known: make(map[source.Kind]map[model.Name]bool)}
+	return &tally{next: next, node: node, known: make(map[source.Kind]map[model.Name]bool), changes: make(map[source.Kind]uint64)}
 }
 
 // Apply implements source.Sink.
@@ -46,6 +47,7 @@ func (t *tally) note(changes []source.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, c := range changes {
+		t.changes[c.Kind]++
 		if t.known[c.Kind] == nil {
 			t.known[c.Kind] = make(map[model.Name]bool)
 		}
@@ -80,12 +82,13 @@ type count struct {
 	objects  map[string]int // by kind
 	synced   time.Time      // zero: not yet
 	eligible bool
+	changes  map[source.Kind]uint64
 }
 
 func (t *tally) read() count {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := count{objects: make(map[string]int), synced: t.synced, eligible: t.eligible}
+	c := count{objects: make(map[string]int), synced: t.synced, eligible: t.eligible, changes: maps.Clone(t.changes)}
 	for _, kind := range []source.Kind{source.Service, source.EndpointSlice, source.Node} {
 		c.objects[string(kind)] = 0
 	}

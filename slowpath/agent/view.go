@@ -117,6 +117,7 @@ func (o *observer) reading() metrics.Reading {
 		r.Holes = blackhole.Current(f.totals.Holes, monotonic())
 	}
 	r.Published.Objects, r.Published.Queued = o.tally.read().objects, o.publisher.Queued()
+	r.Changes = o.changes()
 	r.Published.Problems = make(map[string]int)
 	for _, p := range o.problems(f) {
 		r.Published.Problems[p.Kind]++
@@ -126,6 +127,7 @@ func (o *observer) reading() metrics.Reading {
 		return r
 	}
 	r.Published.Generation, r.Published.At, r.Published.Bytes = state.Generation, state.Published, state.Bytes
+	r.WithoutLocal = withoutLocal(state.Services)
 	c := contents(state)
 	r.Devices = make(map[uint16]string, len(state.Attachments.Ports))
 	for _, p := range state.Attachments.Ports {

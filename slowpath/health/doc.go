@@ -1,5 +1,5 @@
 // Package health answers whether this node's Lace does its work: /healthz and /livez on
-// 10256, and /metrics, /healthz and /proxyMode on 10249, as kube-proxy's users and load
+// 10256, and /metrics, /healthz, /proxyMode and /configz on 10249, as kube-proxy's users and load
 // balancers expect them there.
 //
 // It owns the rule of what is healthy and the two servers. It must never hold up or be

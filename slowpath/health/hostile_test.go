@@ -95,7 +95,7 @@ func TestHalfQuestionsAreCutOff(t *testing.T) {
 // servers are both servers of the package; the metrics are long.
 func servers(t *testing.T) map[string]string {
 	t.Helper()
-	probes, err := NewProbes("127.0.0.1:0", well, slog.New(slog.DiscardHandler))
+	probes, err := NewProbes("127.0.0.1:0", well, nil, slog.New(slog.DiscardHandler))
 	long := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		line := []byte(strings.Repeat("lace_long_answer 1\n", 100))
 		for range 1000 {
@@ -105,7 +105,7 @@ func servers(t *testing.T) map[string]string {
 		}
 	})
 	all := map[string]string{"probes": serve(t, probes, err)}
-	metrics, err := NewMetrics("127.0.0.1:0", long, nil)
+	metrics, err := NewMetrics("127.0.0.1:0", long, nil, nil)
 	all["metrics"] = serve(t, metrics, err)
 	return all
 }

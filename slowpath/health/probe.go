@@ -40,15 +40,21 @@ func answer(s State, works bool, now time.Time) Answer {
 	}
 }
 
+// rule is one of the two answers.
+type rule func(State, time.Time) Answer
+
 // probe serves one of the two answers: 200 when healthy, else 503.
-func probe(state func() State, now func() time.Time, rule func(State, time.Time) Answer) http.HandlerFunc {
+func probe(state func() State, now func() time.Time, answer rule, answered func(code int)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		a := rule(state(), now())
+		a := answer(state(), now())
+		code := http.StatusOK
+		if !a.Healthy {
+			code = http.StatusServiceUnavailable
+		}
+		answered(code)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if !a.Healthy {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
+		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(a) // a client that went away needs no answer
 	}
 }

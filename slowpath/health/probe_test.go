@@ -39,7 +39,7 @@ func TestProbes(t *testing.T) {
 					rule = livez
 				}
 				w := httptest.NewRecorder()
-				probe(state, func() time.Time { return now }, rule)(w, httptest.NewRequest(http.MethodGet, path, nil))
+				probe(state, func() time.Time { return now }, rule, func(int) {})(w, httptest.NewRequest(http.MethodGet, path, nil))
 				if w.Code != want {
 					t.Errorf("%s: %d, want %d; body %s", path, w.Code, want, w.Body)
 				}
@@ -68,7 +68,7 @@ func TestBodies(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			probe(state, func() time.Time { return now }, c.rule)(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			probe(state, func() time.Time { return now }, c.rule, func(int) {})(w, httptest.NewRequest(http.MethodGet, "/", nil))
 			var got map[string]any
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatalf("%s: %v", w.Body, err)

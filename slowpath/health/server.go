@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,22 +32,42 @@ type Server struct {
 }
 
 // NewProbes listens for /healthz and /livez at the address, usually 0.0.0.0:10256.
-// state is called for every request, from any goroutine.
-func NewProbes(addr string, state func() State, log *slog.Logger) (*Server, error) {
+// state is called for every request, and then answered, which may be nil, with the path and
+// the code of the answer; both from any goroutine.
+func NewProbes(addr string, state func() State, answered func(path string, code int), log *slog.Logger) (*Server, error) {
+	if answered == nil {
+		answered = func(string, int) {}
+	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /healthz", probe(state, time.Now, healthz))
-	mux.Handle("GET /livez", probe(state, time.Now, livez))
+	for path, rule := range map[string]rule{"/healthz": healthz, "/livez": livez} {
+		mux.Handle("GET "+path, probe(state, time.Now, rule, func(code int) { answered(path, code) }))
+	}
 	return listen("health probes", addr, mux, log)
 }
 
-// NewMetrics listens for /metrics, /healthz and /proxyMode at the address, usually
-// 127.0.0.1:10249.
-func NewMetrics(addr string, metrics http.Handler, log *slog.Logger) (*Server, error) {
+// NewMetrics listens for /metrics, /healthz, /proxyMode and /configz at the address, usually
+// 127.0.0.1:10249. configuration is shown as JSON.
+func NewMetrics(addr string, metrics http.Handler, configuration any, log *slog.Logger) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.Handle("GET /healthz", word("ok"))
 	mux.Handle("GET /proxyMode", word("lace"))
+	mux.Handle("GET /configz", page(configuration))
 	return listen("metrics", addr, mux, log)
+}
+
+// page serves a value as JSON, for people and programs alike.
+func page(v any) http.HandlerFunc {
+	b, err := json.MarshalIndent(v, "", "  ")
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(append(b[:len(b):len(b)], '\n')) // a client that went away needs no answer
+	}
 }
 
 func word(s string) http.HandlerFunc {

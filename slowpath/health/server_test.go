@@ -47,7 +47,7 @@ func get(t *testing.T, addr, path string) (int, string) {
 func well() State { return State{Eligible: true} }
 
 func TestProbeServer(t *testing.T) {
-	s, err := NewProbes("127.0.0.1:0", well, nil)
+	s, err := NewProbes("127.0.0.1:0", well, nil, nil)
 	addr := serve(t, s, err)
 	for path, want := range map[string]int{"/healthz": 200, "/livez": 200, "/": 404, "/metrics": 404} {
 		code, body := get(t, addr, path)
@@ -61,9 +61,9 @@ func TestProbeServer(t *testing.T) {
 }
 
 func TestMetricsServer(t *testing.T) {
-	s, err := NewMetrics("127.0.0.1:0", word("lace_build_info 1\n"), nil)
+	s, err := NewMetrics("127.0.0.1:0", word("lace_build_info 1\n"), map[string]int{"a": 1}, nil)
 	addr := serve(t, s, err)
-	for path, want := range map[string]string{"/metrics": "lace_build_info 1\n", "/healthz": "ok", "/proxyMode": "lace"} {
+	for path, want := range map[string]string{"/metrics": "lace_build_info 1\n", "/healthz": "ok", "/proxyMode": "lace", "/configz": "{\n  \"a\": 1\n}\n"} {
 		if code, body := get(t, addr, path); code != 200 || body != want {
 			t.Errorf("%s: %d %q, want 200 %q", path, code, body, want)
 		}
@@ -71,7 +71,7 @@ func TestMetricsServer(t *testing.T) {
 }
 
 func TestOnlyQuestionsAreAnswered(t *testing.T) {
-	s, err := NewProbes("127.0.0.1:0", well, nil)
+	s, err := NewProbes("127.0.0.1:0", well, nil, nil)
 	addr := serve(t, s, err)
 	r, err := http.Post("http://"+addr+"/healthz", "text/plain", strings.NewReader("x"))
 	if err != nil {
@@ -84,7 +84,7 @@ func TestOnlyQuestionsAreAnswered(t *testing.T) {
 }
 
 func TestIdleClientsAndGarbageKeepNobodyOut(t *testing.T) {
-	s, err := NewProbes("127.0.0.1:0", well, nil)
+	s, err := NewProbes("127.0.0.1:0", well, nil, nil)
 	addr := serve(t, s, err)
 	for i := range 2 * maxConnections {
 		c, err := net.Dial("tcp", addr)
@@ -102,7 +102,7 @@ func TestIdleClientsAndGarbageKeepNobodyOut(t *testing.T) {
 }
 
 func TestAHeaderWithoutEndIsCutOff(t *testing.T) {
-	s, err := NewProbes("127.0.0.1:0", well, nil)
+	s, err := NewProbes("127.0.0.1:0", well, nil, nil)
 	addr := serve(t, s, err)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -123,9 +123,9 @@ func TestAHeaderWithoutEndIsCutOff(t *testing.T) {
 }
 
 func TestATakenAddressIsSaidWithWhatToDo(t *testing.T) {
-	s, err := NewProbes("127.0.0.1:0", well, nil)
+	s, err := NewProbes("127.0.0.1:0", well, nil, nil)
 	addr := serve(t, s, err)
-	_, err = NewProbes(addr, well, nil)
+	_, err = NewProbes(addr, well, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "kube-proxy") || !strings.Contains(err.Error(), addr) {
 		t.Errorf("got %v, want an error with %s and what to look for", err, addr)
 	}

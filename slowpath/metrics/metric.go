@@ -24,7 +24,7 @@ const (
 	gauge = prometheus.GaugeValue
 )
 
-// table is every metric that is read on scrape.
+// table is every metric of Lace's own that is read on scrape.
 var table = []metric{
 	{"lace_packets_total", "Packets decided by the Go fast path", count, []string{"verdict"}, goPackets},
 	{"lace_bytes_total", "Bytes of the packets decided by the Go fast path, Ethernet headers included", count, []string{"verdict"}, goBytes},

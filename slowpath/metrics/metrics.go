@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,7 @@ type Metrics struct {
 	registry    *prometheus.Registry
 	programming prometheus.Histogram
 	publish     prometheus.Histogram
+	kubeProxy   *kubeProxy
 }
 
 // New registers everything. read is called once per scrape, from any goroutine.
@@ -43,6 +45,7 @@ func New(version string, read func() Reading) *Metrics {
 		build, m.programming, m.publish, newCollector(read),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	m.kubeProxy = newKubeProxy(m.registry)
 	return m
 }
 
@@ -57,6 +60,9 @@ func (m *Metrics) Programmed(d time.Duration) { m.programming.Observe(d.Seconds(
 // PublishTook observes how long a publication took.
 func (m *Metrics) PublishTook(d time.Duration) { m.publish.Observe(d.Seconds()) }
 
+// onScrape is every metric that is read on scrape.
+func onScrape() []metric { return slices.Concat(table, kubeProxyTable) }
+
 // collector reads once per scrape and hands every metric of the table over.
 type collector struct {
 	read  func() Reading
@@ -65,7 +71,7 @@ type collector struct {
 
 func newCollector(read func() Reading) *collector {
 	c := &collector{read: read}
-	for _, m := range table {
+	for _, m := range onScrape() {
 		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, nil))
 	}
 	return c
@@ -81,7 +87,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	r := c.read()
-	for i, m := range table {
+	for i, m := range onScrape() {
 		m.emit(&r, func(v float64, labels ...string) {
 			ch <- prometheus.MustNewConstMetric(c.descs[i], m.kind, v, labels...)
 		})

@@ -14,9 +14,12 @@ type Reading struct {
 	Go        *counter.Totals // the counter file; nil: there is none that can be read
 	Kernel    *xdp.Counters   // of the BPF programs; nil: there are none that can be read
 	Published Published
+	Changes   Changes
 	Repairs   map[string]uint64 // of both processes, by what was repaired
 	Devices   map[uint16]string // of the ports, by id
 	Holes     []blackhole.Hole  // that are spoken of now
+
+	WithoutLocal [2]WithoutLocal // by family: IPv4, IPv6
 }
 
 // Fastpath is the other process.

@@ -38,6 +38,9 @@ type Config struct {
 	Latency func(time.Duration)
 	Took    func(time.Duration)
 
+	// Written is told of each snapshot that was written, by Run's goroutine. It may be nil.
+	Written func(Publication)
+
 	// Coming is told of each State before the snapshot of its generation is written, and of
 	// one that needs no new snapshot, so that who speaks about the tables in use knows about
 	// them first. Problems are not in it. It is called by Run's goroutine and may be nil.
@@ -75,6 +78,9 @@ func (c *Config) complete() {
 	}
 	if c.Took == nil {
 		c.Took = func(time.Duration) {}
+	}
+	if c.Written == nil {
+		c.Written = func(Publication) {}
 	}
 	if c.Coming == nil {
 		c.Coming = func(*State) {}

@@ -15,6 +15,7 @@ type inbox struct {
 	mail mail
 	// since is when the oldest change came that is not published, zero when all are.
 	since time.Time
+	last  time.Time     // when the newest came, published or not
 	wake  chan struct{} // of one
 }
 
@@ -43,8 +44,9 @@ func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 func (b *inbox) post(edit func(*mail)) {
 	b.mu.Lock()
 	edit(&b.mail)
+	b.last = time.Now()
 	if b.since.IsZero() {
-		b.since = time.Now()
+		b.since = b.last
 	}
 	b.mu.Unlock()
 	select {
@@ -77,6 +79,23 @@ func (b *inbox) queued() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.since
+}
+
+func (b *inbox) latest() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
+func (b *inbox) pending(k source.Kind) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key := range b.mail.changes {
+		if key.kind == k {
+			n++
+		}
+	}
+	return n
 }
 
 // add takes a change. Of several changes of one object the last object counts, and the

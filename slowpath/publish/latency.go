@@ -18,6 +18,7 @@ type latency struct {
 	started  time.Time
 	first    bool // the first publication was made
 	triggers []time.Time
+	told     []Trigger // of them those that the cluster has told
 }
 
 // note remembers a change before it is put to the objects.
@@ -29,6 +30,9 @@ func (l *latency) note(c source.Change, before *resolve.Objects) {
 	if s, ok := c.Object.(*discoveryv1.EndpointSlice); ok {
 		if t := l.annotated(s, before.Slices[c.Name]); !t.IsZero() {
 			at = t
+			if len(l.told) < maxTriggers {
+				l.told = append(l.told, Trigger{string(s.AddressType), t})
+			}
 		}
 	}
 	if !at.IsZero() && len(l.triggers) < maxTriggers {
@@ -51,15 +55,18 @@ func (l *latency) annotated(now, before *discoveryv1.EndpointSlice) time.Time {
 	return t
 }
 
-// observe tells how long each change waited. Clocks of two machines may disagree; less
-// than nothing is nothing.
-func (l *latency) observe(published time.Time, tell func(time.Duration)) {
+// observe tells how long each change waited, and returns those whose moment the cluster has
+// told. Clocks of two machines may disagree; less than nothing is nothing.
+func (l *latency) observe(published time.Time, tell func(time.Duration)) (told []Trigger) {
 	for _, t := range l.triggers {
 		tell(max(0, published.Sub(t)))
 	}
+	told = l.told
+	l.told = nil // it is the caller's now
 	l.forget()
 	l.first = true
+	return told
 }
 
 // forget drops changes that need no publication.
-func (l *latency) forget() { l.triggers = l.triggers[:0] }
+func (l *latency) forget() { l.triggers, l.told = l.triggers[:0], l.told[:0] }

@@ -167,6 +167,7 @@ func (p *Publisher) settle(ctx context.Context) bool {
 // publish works on what came in, and writes a snapshot if the tables differ.
 func (p *Publisher) publish() error {
 	since := p.inbox.queued()
+	p.work.began = time.Now()
 	p.work.take(p.inbox.take())
 	if !p.work.ready() {
 		problems := p.work.allProblems()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // State is what was published last, for readers. Nothing in it is ever changed.
@@ -20,6 +21,19 @@ type State struct {
 	Attachments model.Attachments
 	External    []netip.Addr    // addresses outside the service ranges that are Services' whole, sorted
 	Problems    []model.Problem // sorted by kind and object
+}
+
+// Publication is one snapshot that was written.
+type Publication struct {
+	Generation uint64
+	Began      time.Time // when the work on its changes began
+	Endpoints  []Trigger // changes of endpoints in it whose moment the cluster has told
+}
+
+// Trigger is when endpoints changed in the cluster.
+type Trigger struct {
+	Family string // IPv4 or IPv6
+	At     time.Time
 }
 
 // State is what was published last; nil before the first publication. Safe for
@@ -45,6 +59,14 @@ func (p *Publisher) show(s *State) {
 // Queued is when the oldest change came that is not published yet; zero: all are. Safe
 // for concurrent use.
 func (p *Publisher) Queued() time.Time { return p.inbox.queued() }
+
+// LastQueued is when the last change came, published or not; zero: none has. Safe for
+// concurrent use.
+func (p *Publisher) LastQueued() time.Time { return p.inbox.latest() }
+
+// Pending is how many objects of a kind have changes that are not worked on yet. Safe for
+// concurrent use.
+func (p *Publisher) Pending(k source.Kind) int { return p.inbox.pending(k) }
 
 // Problems are those of the State, or, before the first publication, those that keep it
 // from coming, such as a source that cannot be read. Safe for concurrent use; what is

@@ -22,6 +22,7 @@ type work struct {
 	compiler   *compile.Compiler
 	generation uint64    // of the last snapshot that was written
 	published  time.Time // when it was
+	began      time.Time // when the work on the next one began
 	bytes      int       // its size
 	unwritten  bool      // the compiler made a snapshot that did not reach the file, or the file was changed
 	mark       mark      // of the file that was written

@@ -51,7 +51,8 @@ func (w *work) writeFile(next *State) error {
 	w.generation++
 	next.Generation, next.Published, next.Bytes = w.generation, time.Now(), len(b)
 	w.published, w.bytes = next.Published, next.Bytes
-	w.latency.observe(next.Published, w.config.Latency)
+	told := w.latency.observe(next.Published, w.config.Latency)
+	w.config.Written(Publication{Generation: w.generation, Began: w.began, Endpoints: told})
 	return nil
 }
 
