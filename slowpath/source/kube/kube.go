@@ -81,7 +81,7 @@ func pace() *wait.Backoff {
 // its end once.
 func (k *Kube) Run(ctx context.Context, sink source.Sink) error {
 	defer k.client.close()
-	r := &run{kube: k, sink: sink, slices: make(slices), nodes: make(map[model.Name]*corev1.Node), in: make(chan arrival), done: ctx.Done()}
+	r := &run{kube: k, sink: sink, slices: newSlices(), nodes: make(map[model.Name]*corev1.Node), in: make(chan arrival), done: ctx.Done()}
 	var reflectors sync.WaitGroup
 	for _, s := range streams(k.client, len(k.config.ServiceCIDRs) == 0) {
 		f := &flow{stream: s}

@@ -8,6 +8,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,7 +33,7 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 150, "how many random schedules of faults are run")
+	schedules = flag.Int("schedules", 2000, "how many random schedules of faults are run")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first of them")
 )
 
@@ -45,30 +48,33 @@ type cluster struct {
 	fabric  *kubetest.Fabric
 	servers []*kubetest.Server
 	hosts   []*kubetest.Host
-	sink    *mirror
+	sink    *published
 	end     []func()
 }
 
 // boot starts everything in a bubble of its own time.
-func boot(t *testing.T, seed uint64, fill func(*cluster)) *cluster {
-	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), store: kubetest.NewStore(), fabric: kubetest.NewFabric(dialTimeout, "a:6443", "b:6443")}
+func boot(t *testing.T, seed uint64) *cluster {
+	c := &cluster{t: t, rand: rand.New(rand.NewPCG(seed, 0)), store: kubetest.NewStore()}
+	names := []string{"a:6443", "b:6443", "c:6443"}[:2+c.rand.IntN(2)]
+	c.fabric = kubetest.NewFabric(dialTimeout, names...)
 	var urls []*url.URL
-	for i, name := range []string{"a:6443", "b:6443"} {
+	for i, name := range names {
 		a := kubetest.NewServer(c.store, seed, uint64(i)+1)
 		h := c.fabric.Host(name)
 		c.servers, c.hosts = append(c.servers, a), append(c.hosts, h)
 		urls = append(urls, &url.URL{Scheme: "http", Host: name})
 		c.serve(a, h)
 	}
-	if fill != nil {
-		fill(c)
+	plantSteady(c.store)
+	for range 12 {
+		c.mutate()
 	}
-	c.sink = newMirror(t, c.store)
+	c.sink = newPublished(newMirror(t, c.store), snapshotPath(t))
 	k := c.source(urls)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = k.Run(ctx, c.sink) }()
-	c.end = append([]func(){func() { cancel(); <-done }}, c.end...)
+	c.end = append([]func(){func() { cancel(); <-done }, c.sink.stop}, c.end...)
 	return c
 }
 
@@ -103,6 +109,7 @@ func (c *cluster) stop() {
 type mirror struct {
 	t     *testing.T
 	store *kubetest.Store
+	start int // version of the store when the source starts
 
 	mu       sync.Mutex
 	objects  map[string]metav1.Object
@@ -113,7 +120,7 @@ type mirror struct {
 }
 
 func newMirror(t *testing.T, s *kubetest.Store) *mirror {
-	return &mirror{t: t, store: s, objects: make(map[string]metav1.Object), versions: make(map[string]int)}
+	return &mirror{t: t, store: s, start: s.Latest(), objects: make(map[string]metav1.Object), versions: make(map[string]int)}
 }
 
 var resourceOf = map[source.Kind]string{
@@ -166,7 +173,7 @@ func (m *mirror) Synced() {
 	}
 	m.synced = true
 	for key, o := range m.store.Objects() {
-		if kubetest.Version(o) <= kubetest.First+initial && wanted(key, o) != nil && m.objects[key] == nil {
+		if kubetest.Version(o) <= m.start && wanted(key, o) != nil && m.objects[key] == nil {
 			m.t.Errorf("synced without %s, which was there from the beginning", key)
 		}
 	}
@@ -226,8 +233,6 @@ func (m *mirror) isSynced() bool {
 	return m.synced
 }
 
-const initial = 12 // writes before the source starts
-
 // mutate changes one object at random: creation, change, label on and off, deletion,
 // re-creation.
 func (c *cluster) mutate() {
@@ -244,15 +249,26 @@ func (c *cluster) mutate() {
 	switch k := c.rand.IntN(10); {
 	case k < 4:
 		s := &corev1.Service{}
-		s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", 1+c.rand.IntN(200))
+		s.CreationTimestamp = metav1.Unix(int64(1000+i), 0) // whose an address is must not depend on what was before
+		s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", 1+c.rand.IntN(20))
+		s.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: int32(c.rand.IntN(2) * (30000 + i))}}
+		s.Spec.Type = []corev1.ServiceType{"ClusterIP", "NodePort", "LoadBalancer"}[c.rand.IntN(3)]
+		if s.Spec.Type != "ClusterIP" {
+			s.Spec.ExternalTrafficPolicy = []corev1.ServiceExternalTrafficPolicy{"Cluster", "Local"}[c.rand.IntN(2)]
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: fmt.Sprintf("203.0.113.%d", 1+i)}}
+		}
 		if c.rand.IntN(6) == 0 {
 			s.Spec.ClusterIP = "None"
 		}
 		resource, o = "services", s
 	case k < 8:
 		s := &discoveryv1.EndpointSlice{AddressType: "IPv4"}
+		s.Ports = []discoveryv1.EndpointPort{{Port: new(int32(8080))}}
 		for range c.rand.IntN(4) {
-			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.244.1.%d", 1+c.rand.IntN(200))}})
+			s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
+				Addresses: []string{fmt.Sprintf("10.244.1.%d", 1+c.rand.IntN(200))}, NodeName: new(fmt.Sprint("n", 1+c.rand.IntN(2))),
+				Conditions: discoveryv1.EndpointConditions{Ready: new(c.rand.IntN(3) > 0), Serving: new(c.rand.IntN(4) > 0), Terminating: new(c.rand.IntN(2) > 0)},
+			})
 		}
 		resource, o = "endpointslices", s
 	case k == 8:
@@ -282,8 +298,8 @@ func (c *cluster) mutate() {
 
 // step does something to the cluster, the servers or the network, and lets time pass.
 func (c *cluster) step() {
-	i := c.rand.IntN(2)
-	switch c.rand.IntN(12) {
+	i := c.rand.IntN(len(c.servers))
+	switch c.rand.IntN(16) {
 	case 0:
 		c.hosts[i].Cut()
 	case 1:
@@ -295,13 +311,15 @@ func (c *cluster) step() {
 	case 4:
 		c.store.Compact()
 	case 5, 6:
-		c.servers[i].Set(kubetest.Mood{
-			Failing: c.rand.IntN(5) == 0, Plain: c.rand.IntN(3) == 0, Replaying: c.rand.IntN(2) == 0,
-			Lag: c.rand.IntN(2) * c.rand.IntN(4), Ending: c.rand.IntN(3) == 0,
-		})
+		for j, a := range c.servers {
+			if j == i || c.rand.IntN(2) == 0 {
+				a.Set(c.mood())
+			}
+		}
 	case 7: // a long outage, with changes in it
-		c.hosts[0].Set(kubetest.Way(1 + c.rand.IntN(2)))
-		c.hosts[1].Set(kubetest.Way(1 + c.rand.IntN(2)))
+		for _, h := range c.hosts {
+			h.Set(kubetest.Way(1 + c.rand.IntN(2)))
+		}
 		for most := 30; ; most = 3600 { // up to half a minute, rarely up to an hour
 			time.Sleep(time.Duration(c.rand.IntN(most)) * time.Second)
 			if c.rand.IntN(40) > 0 {
@@ -309,65 +327,117 @@ func (c *cluster) step() {
 			}
 		}
 	default:
-		for range 1 + c.rand.IntN(4) {
+		for range 1 + c.rand.IntN(12) {
 			c.mutate()
+			time.Sleep(time.Duration(c.rand.IntN(2)*c.rand.IntN(50)) * time.Millisecond)
 		}
 	}
 	time.Sleep(time.Duration(c.rand.IntN(4000)) * time.Millisecond * time.Duration(c.rand.IntN(3)))
 }
 
-// heal makes one server good again, and the other one anything.
+// mood throws dice for how a server misbehaves.
+func (c *cluster) mood() kubetest.Mood {
+	return kubetest.Mood{
+		Failing: c.rand.IntN(8) == 0, Plain: c.rand.IntN(3) == 0, Replaying: c.rand.IntN(2) == 0,
+		Lag: c.rand.IntN(2) * c.rand.IntN(4), Ending: c.rand.IntN(4) == 0,
+		Slow: time.Duration(c.rand.IntN(3)/2*c.rand.IntN(800)) * time.Millisecond, Silent: c.rand.IntN(16) == 0,
+	}
+}
+
+// heal makes one server good again, and the others anything.
 func (c *cluster) heal() {
-	i := c.rand.IntN(2)
-	c.hosts[i].Set(kubetest.Open)
-	c.servers[i].Set(kubetest.Mood{Plain: c.rand.IntN(2) == 0})
-	if c.rand.IntN(2) == 0 {
-		c.hosts[1-i].Set(kubetest.Open)
-		c.servers[1-i].Set(kubetest.Mood{})
-	} else {
-		c.hosts[1-i].Set(kubetest.Way(1 + c.rand.IntN(2)))
+	good := c.rand.IntN(len(c.servers))
+	for i, h := range c.hosts {
+		switch {
+		case i == good:
+			h.Set(kubetest.Open)
+			c.servers[i].Set(kubetest.Mood{Plain: c.rand.IntN(2) == 0})
+		case c.rand.IntN(2) == 0:
+			h.Set(kubetest.Open)
+			c.servers[i].Set(kubetest.Mood{})
+		default:
+			h.Set(kubetest.Way(1 + c.rand.IntN(2)))
+		}
 	}
 }
 
 // TestAnyScheduleEndsEqualToTheAPI: whatever happens to connections, servers and objects,
-// nothing goes back in time or is taken away without having gone, and within 5 s after
-// a server is good again everything is as the API has it. Time is that of a bubble: an
-// hour of outage costs nothing.
+// nothing is published before everything was read, nothing goes back in time or is taken
+// away without having gone, what never changes is in everything that is published, and
+// within 5 s after a server is good again the snapshot is what the API's objects compile to.
+// Time is that of a bubble: an hour of outage costs nothing.
 func TestAnyScheduleEndsEqualToTheAPI(t *testing.T) {
-	for i := range uint64(*schedules) {
-		seed := *firstSeed + i
-		synctest.Test(t, func(t *testing.T) {
-			c := boot(t, seed, func(c *cluster) {
-				for range initial {
-					c.mutate()
-				}
-			})
-			defer c.stop()
-			defer func() {
-				if t.Failed() {
-					t.Logf("seed %d; repeat with -run TestAnySchedule -seed %d -schedules 1", seed, seed)
-				}
-			}()
-			for range 4 + c.rand.IntN(12) {
-				c.step()
-			}
-			c.heal()
-			time.Sleep(5 * time.Second)
-			synctest.Wait()
-			if !c.sink.isSynced() {
-				t.Errorf("not synced 5 s after a server was good")
-			}
-			if d := c.sink.diff(); d != "" {
-				t.Errorf("5 s after a server was good (-API +delivered):\n%s", d)
-			}
-			for _, a := range c.servers {
-				if n := a.Writes(); n > 0 {
-					t.Errorf("%d requests that are not reads", n)
-				}
+	n := uint64(*schedules)
+	if testing.Short() {
+		n = min(n, 100)
+	}
+	const parts = 4
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint("part ", 1+part), func(t *testing.T) {
+			t.Parallel()
+			for i := part; i < n && !t.Failed(); i += parts {
+				runSchedule(t, *firstSeed+i)
 			}
 		})
-		if t.Failed() {
-			return
+	}
+}
+
+// TestSchedulesThatOnceFailed repeats the seeds in testdata/schedules, each with what was
+// wrong.
+func TestSchedulesThatOnceFailed(t *testing.T) {
+	b, err := os.ReadFile("testdata/schedules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		number, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err != nil || what == "" {
+			t.Fatalf("%q is not a seed and what was wrong", line)
+		}
+		t.Run(what, func(t *testing.T) { runSchedule(t, seed) })
+	}
+}
+
+func runSchedule(t *testing.T, seed uint64) {
+	synctest.Test(t, func(t *testing.T) {
+		c := boot(t, seed)
+		defer c.stop()
+		defer func() {
+			if t.Failed() {
+				t.Logf("seed %d; repeat with -run TestAnySchedule -seed %d -schedules 1, and keep it in testdata/schedules", seed, seed)
+			}
+		}()
+		for range 4 + c.rand.IntN(12) {
+			c.step()
+		}
+		c.heal()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		c.judge()
+	})
+}
+
+// judge holds what was delivered and published to the API, 5 s after a server was good.
+func (c *cluster) judge() {
+	c.t.Helper()
+	if !c.sink.isSynced() {
+		c.t.Errorf("not synced 5 s after a server was good")
+		return
+	}
+	if d := c.sink.diff(); d != "" {
+		c.t.Errorf("5 s after a server was good (-API +delivered):\n%s", d)
+	}
+	c.sink.quiet()
+	if d := c.sink.differs(); d != "" {
+		c.t.Errorf("5 s after a server was good (-compiled from the API +published):\n%s", d)
+	}
+	for _, a := range c.servers {
+		if n := a.Writes(); n > 0 {
+			c.t.Errorf("%d requests that are not reads", n)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 type shelf struct {
 	known map[model.Name]string // resource versions
 	ended map[model.Name]string // those at which objects ended, lately
-	last  string                // version of the last list or event
+	last  string                // version of the last list or event; empty: nothing was read yet
 	put   func(news []news, list list)
 	stale *atomic.Uint64 // events that came too late
 }
@@ -42,7 +42,7 @@ type news struct {
 }
 
 func newShelf(stale *atomic.Uint64, put func([]news, list)) *shelf {
-	return &shelf{known: make(map[model.Name]string), ended: make(map[model.Name]string), last: "0", put: put, stale: stale}
+	return &shelf{known: make(map[model.Name]string), ended: make(map[model.Name]string), put: put, stale: stale}
 }
 
 var _ cache.TransformingStore = (*shelf)(nil)
@@ -98,7 +98,7 @@ func (s *shelf) Delete(object any) error {
 }
 
 func (s *shelf) advance(o metav1.Object) {
-	if newer(o.GetResourceVersion(), s.last) {
+	if s.last == "" || newer(o.GetResourceVersion(), s.last) {
 		s.last = o.GetResourceVersion()
 	}
 }
@@ -135,7 +135,7 @@ func (s *shelf) Replace(objects []any, version string) error {
 		}
 	}
 	kind := whole
-	if newer(s.last, version) {
+	if s.last != "" && newer(s.last, version) {
 		kind = rewind
 	}
 	s.known, s.last = now, version

@@ -13,7 +13,14 @@ import (
 // sides leaves one watch and enters another at about the same time in any order, and one
 // watch may be behind the others by as much as it likes: what is older than anything
 // heard of a slice, its end included, does not count. Used by one goroutine.
-type slices map[model.Name]*halves
+type slices struct {
+	live  map[model.Name]*halves
+	ended map[model.Name]string // highest version that was heard of those that no watch sees, lately
+}
+
+func newSlices() slices {
+	return slices{live: make(map[model.Name]*halves), ended: make(map[model.Name]string)}
+}
 
 // halves is what the watches say of one slice.
 type halves struct {
@@ -26,12 +33,13 @@ type halves struct {
 // join takes what watch w says and returns what there is to deliver; ok is false when
 // that is nothing.
 func (s slices) join(w int, n news) (c source.Change, ok bool) {
-	h := s[n.name]
+	h := s.live[n.name]
 	if h == nil {
-		h = &halves{latest: n.version}
-		s[n.name] = h
+		h = &halves{latest: s.ended[n.name]}
+		s.live[n.name] = h
+		delete(s.ended, n.name)
 	}
-	if newer(n.version, h.latest) {
+	if h.latest == "" || newer(n.version, h.latest) {
 		h.latest = n.version
 	}
 	h.versions[w], h.objects[w] = "", nil
@@ -39,9 +47,19 @@ func (s slices) join(w int, n news) (c source.Change, ok bool) {
 		h.versions[w], h.objects[w] = n.version, asSlice(n.object)
 	}
 	if h.versions == [watches]string{} {
-		delete(s, n.name)
+		s.end(n.name, h.latest)
 	}
 	return h.show(n.name)
+}
+
+// end remembers how far a slice had come that no watch sees: one that is behind may be about
+// to say that it is there.
+func (s slices) end(n model.Name, latest string) {
+	delete(s.live, n)
+	if len(s.ended) >= lately {
+		clear(s.ended)
+	}
+	s.ended[n] = latest
 }
 
 // show returns what there is to deliver, if it is not what was delivered last.
@@ -71,7 +89,8 @@ func (h *halves) current() *discoveryv1.EndpointSlice {
 // rewind forgets how far versions had come, after the cluster went back to an older
 // state and counts from there, and returns what there is to deliver then.
 func (s slices) rewind() (out []source.Change) {
-	for n, h := range s {
+	clear(s.ended)
+	for n, h := range s.live {
 		h.latest = "0"
 		for _, v := range h.versions {
 			if v != "" && newer(v, h.latest) {

@@ -24,13 +24,14 @@ type Server struct {
 	rand  *rand.Rand
 	mu    sync.Mutex
 	mood  Mood
-	wrote int // requests that were no reads
+	moved chan struct{} // closed when the mood changes
+	wrote int           // requests that were no reads
 	lists int
 }
 
 // NewServer serves a store. What it leaves to chance follows from the seeds.
 func NewServer(s *Store, seed, stream uint64) *Server {
-	return &Server{Store: s, rand: rand.New(rand.NewPCG(seed, stream))}
+	return &Server{Store: s, rand: rand.New(rand.NewPCG(seed, stream)), moved: make(chan struct{})}
 }
 
 // Writes is how many requests came that were no reads, and refused.
@@ -64,6 +65,8 @@ func (a *Server) Set(m Mood) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mood = m
+	close(a.moved)
+	a.moved = make(chan struct{})
 }
 
 func (a *Server) now() Mood {
@@ -75,29 +78,34 @@ func (a *Server) now() Mood {
 // dawdle waits as long as the mood says; false: the client has gone.
 func (a *Server) dawdle(r *http.Request) bool {
 	for {
-		m := a.now()
-		wait := m.Slow
-		if m.Silent {
-			wait = 5 * time.Millisecond
-		}
-		if wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-r.Context().Done():
-				return false
-			}
-		}
-		if !m.Silent {
+		a.mu.Lock()
+		m, moved := a.mood, a.moved
+		a.mu.Unlock()
+		var over <-chan time.Time
+		switch {
+		case m.Silent:
+		case m.Slow > 0:
+			over = time.After(m.Slow)
+		default:
 			return r.Context().Err() == nil
+		}
+		select {
+		case <-over:
+			return true
+		case <-moved:
+		case <-r.Context().Done():
+			return false
 		}
 	}
 }
 
-func (a *Server) chance(n int) bool {
+func (a *Server) throw(n int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.rand.IntN(n) == 0
+	return a.rand.IntN(n)
 }
+
+func (a *Server) chance(n int) bool { return a.throw(n) == 0 }
 
 // ServeHTTP lists and watches.
 func (a *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

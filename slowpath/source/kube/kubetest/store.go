@@ -77,6 +77,13 @@ func same(o, was metav1.Object) bool {
 	return reflect.DeepEqual(c, was)
 }
 
+// Latest is the version of the last write.
+func (s *Store) Latest() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
 // Objects returns everything by Key. The objects must not be changed.
 func (s *Store) Objects() map[string]metav1.Object {
 	s.mu.Lock()

@@ -146,7 +146,7 @@ func (s *sender) tell(e event) bool {
 		return false
 	}
 	if s.now().Replaying && len(s.past) > 0 && s.chance(2) {
-		if before := s.past[len(s.past)-1]; s.chance(2) {
+		if before := s.past[s.throw(len(s.past))]; s.chance(2) {
 			say()
 			before()
 		} else {
