@@ -101,14 +101,15 @@ func (pl *Pipeline) translate(frontend *table.Frontend, backend *table.Backend) 
 		return t, reason.NoTarget
 	case v.out.Kind == table.PortHost && v.fromHost():
 		t.Source = v.packet.Dst
-	case t.Hairpin() && frontend.Flags&table.Narrow != 0:
-		// The frontend's address is the node's: its sockets have the other ports.
-		t.SourcePort = 0
 	case v.out.Kind == table.PortUplink && v.outside():
+		// Its own backend, too: whoever has the address it called, the answer comes here.
 		t.Source, t.SourcePort = v.nodeAddr(), 0
 		if t.Source == (packet.Addr{}) {
 			return t, reason.NoTarget
 		}
+	case t.Hairpin() && frontend.Flags&table.Narrow != 0:
+		// The frontend's address is the node's: its sockets have the other ports.
+		t.SourcePort = 0
 	}
 	v.back = v.home()
 	v.stack = v.routedByStack(&t, v.back)
