@@ -1,7 +1,7 @@
 // Package listener bounds how many connections a server of the agent holds.
 //
-// It owns the list of open connections of one listener and closes the oldest when one
-// too many comes, so that a flood of idle or slow clients never keeps a short question
+// It owns the list of open connections of one listener, or of a Pool of them, and closes
+// the oldest when one too many comes, so that a flood of idle or slow clients never keeps a short question
 // out. It must never read or write a connection.
 //
 // Cost: one lock for each connection that comes or goes, and a walk over at most max
@@ -17,7 +17,8 @@ import (
 // Bounded is a listener with a limit. Its methods are safe for concurrent use.
 type Bounded struct {
 	net.Listener
-	max int
+	max  int
+	pool *Pool // nil: none
 
 	mu   sync.Mutex
 	open []*connection // oldest first
@@ -37,7 +38,21 @@ func (b *Bounded) Accept() (net.Conn, error) {
 	if oldest := b.add(held); oldest != nil {
 		oldest.Close()
 	}
+	if b.pool != nil {
+		if oldest := b.pool.fullest(); oldest != nil {
+			oldest.Close()
+		}
+	}
 	return held, nil
+}
+
+// Close implements net.Listener. Connections that are open stay so, and are their owner's
+// to close.
+func (b *Bounded) Close() error {
+	if b.pool != nil {
+		b.pool.leave(b)
+	}
+	return b.Listener.Close()
 }
 
 // Open is the number of connections held now.
@@ -55,13 +70,30 @@ func (b *Bounded) add(c *connection) (oldest *connection) {
 		oldest = b.open[0]
 	}
 	b.open = append(b.open, c)
+	if b.pool != nil {
+		b.pool.open.Add(1)
+	}
 	return oldest
+}
+
+// oldest is the connection that was accepted first of those that are open; nil: none is.
+func (b *Bounded) oldest() *connection {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.open) == 0 {
+		return nil
+	}
+	return b.open[0]
 }
 
 func (b *Bounded) remove(c *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	before := len(b.open)
 	b.open = slices.DeleteFunc(b.open, func(held *connection) bool { return held == c })
+	if b.pool != nil {
+		b.pool.open.Add(int64(len(b.open) - before))
+	}
 }
 
 // connection leaves the listener's list when it is closed.

@@ -7,8 +7,8 @@
 // tables which the fast path uses at the moment of the question, found by asking which that
 // is. What was published and is not in use yet is known here before its snapshot is
 // written, so that no generation can come into use without its answers. It must never be
-// held up by a client: connections are bounded for each port, in number and in time, and
-// the oldest one makes room.
+// held up by a client: connections are bounded for each port and for all together, in
+// number and in time, and the oldest one of the fullest port makes room.
 //
 // Each family of a Service has sockets of its own and speaks about itself; a family that a
 // Service does not have is not listened on. A port that cannot be had is a Problem, and is

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"lace-cni.io/lace/control/model"
-	"lace-cni.io/lace/slowpath/listener"
 )
 
-// Bounds of each port. Balancers ask a short question every few seconds.
+// Bounds of each port, and of all of them. Balancers ask a short question every few seconds.
 const (
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 10 * time.Second
 	idleTimeout    = 30 * time.Second
 	maxHeader      = 8 << 10
 	maxConnections = 64
+	maxTogether    = 1024 // of all ports
 )
 
 // place is where one family of one Service is asked about.
@@ -75,6 +75,7 @@ func (s *Set) open(ctx context.Context, p place) (*port, error) {
 	if err != nil {
 		return nil, err
 	}
+	bounded := s.pool.Bound(l, maxConnections)
 	o := &port{http: &http.Server{
 		Handler:     s.handler(p.service, p.family()),
 		ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout,
@@ -82,9 +83,9 @@ func (s *Set) open(ctx context.Context, p place) (*port, error) {
 		ErrorLog: slog.NewLogLogger(s.config.Log.With("service", p.service).Handler(), slog.LevelDebug),
 	}}
 	s.serving.Go(func() {
-		if err := o.http.Serve(listener.Bound(l, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := o.http.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 			s.config.Log.Warn("a health check port has failed, it is opened anew", "service", p.service, "address", p.at, "error", err)
-			_ = l.Close()
+			_ = bounded.Close()
 			o.dead.Store(true)
 			s.stir()
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/listener"
 )
 
 // Reason is that of the Problem of a port that cannot be had, and of its Event.
@@ -41,6 +42,7 @@ type Set struct {
 	ledger  ledger
 	wake    chan struct{} // of one
 	serving sync.WaitGroup
+	pool    *listener.Pool
 
 	mu       sync.Mutex
 	wanted   map[place]bool
@@ -62,7 +64,7 @@ func New(c Config) *Set {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Set{config: c, wake: make(chan struct{}, 1), ports: map[place]*port{}}
+	return &Set{config: c, wake: make(chan struct{}, 1), pool: listener.NewPool(maxTogether), ports: map[place]*port{}}
 }
 
 // Announce says what holds as soon as the fast path uses the generation. It must be called
