@@ -27,6 +27,8 @@ var exposed = map[string]struct {
 	"sticky":   {4, []string{"web-1", "web-2", "web-3"}},
 	"nobody":   {5, nil},
 	"rolling":  {6, []string{"web-1", "web-2"}},
+
+	"rolling-local": {7, []string{"web-1", "web-2", "web-3"}},
 }
 
 // door is one address of a Service: a node for its node port, else a kind.
@@ -84,6 +86,7 @@ func TestFrontends(t *testing.T) {
 				{"datagrams in fragments reach every address", fragmentsReach},
 				{"a client keeps its endpoint at every address, also when the fast path starts again", affinityHolds},
 				{"all endpoints are replaced one by one and no connection fails", rollingRestart},
+				{"the endpoints of a node are replaced under policy Local, and no connection fails", rollingRestartLocal},
 			} {
 				t.Run(b.name, func(t *testing.T) { b.test(t, c) })
 			}
