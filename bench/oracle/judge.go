@@ -207,7 +207,8 @@ func (c *Cluster) serve(l *claim, p Packet, wholes map[netip.Addr]bool) Outcome 
 		Reminded: l.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 	}
 	for i := range all {
-		if all[i].serving {
+		// What new flows are given to may keep those it has; an address of a Service may not.
+		if (all[i].ready || all[i].serving) && !wholes[all[i].at.Addr()] {
 			port.Serving = append(port.Serving, all[i].at)
 		}
 	}
