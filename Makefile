@@ -54,8 +54,9 @@ bench-table: bin/lace-bench ## Put the figures of the run in bench/recorded into
 bin/lace-bench:
 	$(GO) build -trimpath -ldflags '-X lace-cni.io/lace/bench/suite/record.Revision=$(VERSION)' -o $@ ./bench/suite
 
-fuzz: ## Fuzz every parser for T each (T=30s)
+fuzz: ## Fuzz every parser for T each (T=30s), and compare a million new packets with the rules of Services
 	$(GO) run ./bench/testreport -fuzz $(T) ./...
+	$(GO) test -count=1 -timeout 60m ./bench/oracle -run TestAnyCluster -cases 1000000 -seed $$(date +%s)
 
 lint: ## Formatting, go vet and staticcheck
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "not formatted, run gofmt -w on:"; echo "$$out"; exit 1; }
