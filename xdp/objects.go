@@ -45,6 +45,7 @@ type Objects struct {
 
 	frontends, backends, targets generations
 	police                       policing
+	sockets                      sockets
 
 	mode   Mode
 	links  map[string]held   // by name of the pin
@@ -184,7 +185,7 @@ func (o *Objects) SetSocket(queue, fd int) error {
 // Close lets go of programs, maps and links; what is pinned stays and works on. The flow
 // memory must not be used any more.
 func (o *Objects) Close() error {
-	errs := []error{unmap(&o.flows), unmap(&o.tags), unmap(&o.affinity), o.records.Close(), o.police.unmap()}
+	errs := []error{unmap(&o.flows), unmap(&o.tags), unmap(&o.affinity), o.records.Close(), o.police.unmap(), o.sockets.close()}
 	for _, g := range []*generations{&o.frontends, &o.backends, &o.targets} {
 		errs = append(errs, g.unmap())
 	}

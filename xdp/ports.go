@@ -124,7 +124,7 @@ func (o *Objects) syncHooks(hooks []hook) (errs []error) {
 		return append(errs, err)
 	}
 	for _, n := range pinned {
-		if wanted[n] || slices.Contains(trunkLinks, n) {
+		if wanted[n] || slices.Contains(trunkLinks, n) || isSocketLink(n) {
 			continue
 		}
 		if err := o.detach(n); err != nil {

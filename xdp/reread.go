@@ -9,15 +9,15 @@ import (
 )
 
 // Reread looks whether the maps hold what this process has written: ports, devices,
-// sources, claims and settings. What somebody else changed is told, and put right here
-// (settings, the filter of claims) or by the next SyncPorts, SyncSources and SyncClaims.
+// sources, claims, aliases and settings. What somebody else changed is told, and put right here
+// (settings, the filter of claims) or by the next SyncPorts, SyncSources, SyncClaims and SyncAliases.
 //
 // A system call for each thousand entries; some 0.2 ms for each 1,000 claims.
 func (o *Objects) Reread() error {
 	return errors.Join(
 		reread(&o.ports, o.repaired), reread(&o.devices, o.repaired), reread(&o.low, o.repaired),
 		reread(&o.sources, o.repaired), reread(&o.claims, o.repaired),
-		o.rereadSettings(), o.rereadFilter())
+		o.rereadSettings(), o.rereadFilter(), o.rereadAliases())
 }
 
 // reread makes the mirror what the map holds.

@@ -97,9 +97,6 @@ func TestFrontends(t *testing.T) {
 // callers are one of each kind; n1 is where the outside client enters.
 var callers = []string{"shopper", "visitor", "n1", "n2", lab.OutsideName}
 
-// toItself reports a node that calls its own node port: that never leaves its loopback device.
-func toItself(from string, d door) bool { return from == string(d) }
-
 // unrouted reports a node that calls an external address: its own packets to one do not go
 // to Lace.
 func unrouted(from string, d door) bool { return d == external && (from == "n1" || from == "n2") }
@@ -107,7 +104,7 @@ func unrouted(from string, d door) bool { return d == external && (from == "n1" 
 func policyCluster(t *testing.T, c *cluster) {
 	for _, from := range callers {
 		for _, d := range []door{clusterIP, balancer, external, "n1", "n2"} {
-			if toItself(from, d) || unrouted(from, d) {
+			if unrouted(from, d) {
 				continue
 			}
 			for _, w := range ways {
@@ -191,7 +188,7 @@ func policyLocal(t *testing.T, c *cluster) {
 			at   []door
 		}{
 			{"shopper", []door{"n1", "n2", balancer, clusterIP}}, {"visitor", []door{"n2", balancer, clusterIP}},
-			{"n1", []door{"n2", balancer, clusterIP}}, {"n2", []door{balancer, clusterIP}},
+			{"n1", []door{"n1", "n2", balancer, clusterIP}}, {"n2", []door{"n2", balancer, clusterIP}},
 		} {
 			for _, d := range inside.at {
 				c.expect(t, traffic.OK, inside.from, "here", d, w)
@@ -209,6 +206,7 @@ func sourceRanges(t *testing.T, c *cluster) {
 			c.expect(t, traffic.OK, from, "guarded", clusterIP, w)
 		}
 		c.expect(t, traffic.OK, "shopper", "guarded", "n1", w)
+		c.expect(t, traffic.OK, "n1", "guarded", "n1", w)
 		eventually(t, "source-not-allowed counted on n1", func() bool { return c.drops(t, "n1")["source-not-allowed"] >= before+2 })
 	}
 }
@@ -217,9 +215,7 @@ func everyAddressRefuses(t *testing.T, c *cluster) {
 	for _, from := range callers {
 		for _, d := range []door{clusterIP, balancer, "n1", "n2"} {
 			for _, w := range ways {
-				if !toItself(from, d) {
-					refused(t, c, from, c.through(w, "nobody", d))
-				}
+				refused(t, c, from, c.through(w, "nobody", d))
 			}
 		}
 	}

@@ -14,12 +14,15 @@ func fragmentsReach(t *testing.T, c *cluster) {
 	sent := 0
 	for _, from := range callers {
 		for _, d := range []door{clusterIP, balancer, external, "n1", "n2"} {
-			if toItself(from, d) || unrouted(from, d) {
+			if unrouted(from, d) {
 				continue
 			}
 			for _, family := range []int{4, 6} {
 				for _, bytes := range longDatagrams {
 					for _, shuffle := range []bool{false, true} {
+						if shuffle && from == string(d) {
+							continue // a raw socket's packets to its own node are sent nowhere else
+						}
 						r := c.through(way{"udp", family}, "anywhere", d)
 						r.Bytes, r.Shuffle = bytes, shuffle
 						what := fmt.Sprintf("%s over IPv%d, shuffled %v,", d, family, shuffle)

@@ -39,9 +39,13 @@ func (c *Compiler) External() []netip.Addr {
 // assembleFrontend writes one frontend.
 func (c *Compiler) assembleFrontend(f *frontend) {
 	l := c.holder(f)
+	of, placed := c.placed(l)
+	if !placed {
+		return
+	}
 	r := table.Frontend{
 		ID: f.id, Network: f.network, Addr: f.addr, Port: f.port, Protocol: f.protocol, Generation: f.generation,
-		Session: l.offer.session, Affinity: l.offer.affinity,
+		Session: l.offer.session, Affinity: l.offer.affinity, AliasOf: of,
 	}
 	switch {
 	case c.narrow(l):

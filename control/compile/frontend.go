@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 
 	"lace-cni.io/lace/control/model"
@@ -17,6 +18,7 @@ type owner struct {
 type claim struct {
 	*frontend
 	kind    model.FrontendKind
+	aliasOf netip.Addr // see model.Frontend
 	service *service
 	offer   *offer
 }

@@ -35,7 +35,7 @@ func (c *Compiler) conflicts() (out []model.Problem) {
 			continue
 		}
 		for _, l := range f.claims {
-			if l != holder && !c.excluded.service(l.service) && !c.barred(l) {
+			if l != holder && !l.aliasOf.IsValid() && !c.excluded.service(l.service) && !c.barred(l) {
 				lost[l.service] = append(lost[l.service], l)
 			}
 		}

@@ -96,7 +96,7 @@ func (c *Compiler) preparePort(s *service, p *model.ServicePort) {
 		}
 		s.claims = append(s.claims, &claim{
 			frontend: c.frontend(keyOf(s.declared.Network, f.Addr, f.Port, f.Protocol)),
-			kind:     f.Kind, service: s, offer: offers[k],
+			kind:     f.Kind, aliasOf: f.AliasOf, service: s, offer: offers[k],
 		})
 	}
 }
@@ -137,6 +137,6 @@ func (c *Compiler) prepareBackends(s *service, p *model.ServicePort, endpoints [
 func (s *service) same(o *service) bool {
 	return s.owner == o.owner && s.declared.Created.Equal(o.declared.Created) && slices.Equal(s.refs, o.refs) &&
 		slices.EqualFunc(s.claims, o.claims, func(a, b *claim) bool {
-			return a.frontend == b.frontend && a.kind == b.kind && a.offer.equal(b.offer)
+			return a.frontend == b.frontend && a.kind == b.kind && a.aliasOf == b.aliasOf && a.offer.equal(b.offer)
 		})
 }

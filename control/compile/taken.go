@@ -90,7 +90,7 @@ func (c *Compiler) barred(l *claim) bool {
 // narrow reports whether a claim is to the port alone: the rest of the address is a node's
 // own business.
 func (c *Compiler) narrow(l *claim) bool {
-	if l.kind == model.NodePort || l.kind == model.ExternalIP {
+	if l.kind == model.NodePort || l.kind == model.ExternalIP || l.aliasOf.IsValid() {
 		return true // whoever may write a Service may write any address there
 	}
 	r, there := c.residents[l.spot()]
@@ -145,7 +145,7 @@ func (c *Compiler) refusals() (out []model.Problem) {
 	first := map[*service]*claim{}
 	for f := range c.refused {
 		for _, l := range f.claims {
-			if was := first[l.service]; c.barred(l) && (was == nil || l.compare(&was.key) < 0) {
+			if was := first[l.service]; c.barred(l) && !l.aliasOf.IsValid() && (was == nil || l.compare(&was.key) < 0) {
 				first[l.service] = l
 			}
 		}

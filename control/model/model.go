@@ -105,6 +105,7 @@ type Frontend struct {
 	Addr     netip.Addr
 	Port     uint16
 	Protocol Protocol
+	AliasOf  netip.Addr // address of the node's own for which Addr is the alias; invalid: Addr is none
 }
 
 // Endpoint is one address of an EndpointSlice for one Service port, before any
@@ -126,8 +127,9 @@ type Endpoint struct {
 type Node struct {
 	Name      string
 	Zone      string
-	Addresses []netip.Addr // internal addresses
-	NodePorts []netip.Addr // its own addresses at which node ports are answered
+	Addresses []netip.Addr              // internal addresses
+	NodePorts []netip.Addr              // its own addresses at which node ports are answered
+	Aliases   map[netip.Addr]netip.Addr // of all its own addresses, see AliasesOf
 	PodCIDRs  []netip.Prefix
 }
 

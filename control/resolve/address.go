@@ -3,6 +3,8 @@ package resolve
 import (
 	"fmt"
 	"net/netip"
+
+	"lace-cni.io/lace/control/model"
 )
 
 // parse reads an address that packets may be sent to. On failure it says what is wrong
@@ -20,6 +22,8 @@ func parse(s string) (netip.Addr, string) {
 		return netip.Addr{}, "is the unspecified address"
 	case a.IsLoopback():
 		return netip.Addr{}, "is a loopback address"
+	case model.Alias6.Contains(a):
+		return netip.Addr{}, fmt.Sprintf("is in %s, where Lace has aliases of the node's own addresses", model.Alias6)
 	case a.IsLinkLocalUnicast():
 		return netip.Addr{}, "is a link-local address"
 	case a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):

@@ -12,8 +12,9 @@ import (
 
 // origin is an address at which a Service is reached, and what kind it is.
 type origin struct {
-	kind model.FrontendKind
-	addr netip.Addr
+	kind    model.FrontendKind
+	addr    netip.Addr
+	aliasOf netip.Addr // see model.Frontend
 }
 
 // origins returns every address of the Service whose family it has, ClusterIPs first.
@@ -22,12 +23,12 @@ type origin struct {
 func origins(svc *corev1.Service, own []netip.Addr, node model.Node, r *report) []origin {
 	var out []origin
 	for _, a := range own {
-		out = append(out, origin{model.ClusterIP, a})
+		out = append(out, origin{kind: model.ClusterIP, addr: a})
 	}
 	if external(svc) {
 		for _, a := range node.NodePorts {
 			if hasFamily(own, a) {
-				out = append(out, origin{model.NodePort, a})
+				out = append(out, origin{kind: model.NodePort, addr: a})
 			}
 		}
 	}
@@ -43,9 +44,9 @@ func origins(svc *corev1.Service, own []netip.Addr, node model.Node, r *report) 
 			r.add(field, "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or remove the address", a, familyName(family(a)))
 			continue
 		}
-		out = append(out, origin{model.ExternalIP, a})
+		out = append(out, origin{kind: model.ExternalIP, addr: a})
 	}
-	return out
+	return append(out, aliases(out, node)...)
 }
 
 // hasFamily says whether one of the Service's own addresses is of the family of a.
@@ -79,7 +80,7 @@ func balancerIPs(svc *corev1.Service, own []netip.Addr, r *report) (out []origin
 			r.add(field("ip"), "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or whatever set the address must remove it", a, familyName(family(a)))
 			continue
 		}
-		out = append(out, origin{model.LoadBalancer, a})
+		out = append(out, origin{kind: model.LoadBalancer, addr: a})
 	}
 	return out
 }
@@ -100,7 +101,7 @@ func answeredHere(in *corev1.LoadBalancerIngress, field func(string) string, r *
 // external and as balancer's, is one frontend.
 func frontends(p *servicePort, from []origin) (out []model.Frontend) {
 	for _, o := range from {
-		f := model.Frontend{Kind: o.kind, Addr: o.addr, Port: p.Port, Protocol: p.Protocol}
+		f := model.Frontend{Kind: o.kind, Addr: o.addr, Port: p.Port, Protocol: p.Protocol, AliasOf: o.aliasOf}
 		if o.kind == model.NodePort {
 			if f.Port = p.nodePort; f.Port == 0 {
 				continue

@@ -46,7 +46,7 @@ func (a *audit) run() error {
 	if errors.Is(err, xdp.ErrTrunkGone) {
 		return err
 	}
-	errs := []error{err, n.objects.Audit(n.trunk), a.contents()}
+	errs := []error{err, n.objects.Audit(n.trunk), a.sockets(), a.contents()}
 	for queue, p := range n.ports {
 		errs = append(errs, n.objects.AuditSocket(queue, p.Descriptor()))
 	}

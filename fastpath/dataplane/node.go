@@ -147,6 +147,9 @@ func (n *node) run(ctx context.Context) error {
 		})
 	}
 	a := newAudit(ctx, n)
+	if err := a.sockets(); err != nil {
+		return err
+	}
 	group.Go(func() error { return n.tables.watch(ctx, a, n.measure) })
 	return group.Wait()
 }

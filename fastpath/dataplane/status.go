@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Status is what fastpath.json says: what cannot change while the process runs. What
-// changes is in the counter file.
+// Status is what fastpath.json says: what hardly changes while the process runs. What
+// does is in the counter file.
 type Status struct {
 	PID             int       `json:"pid"`
 	Started         time.Time `json:"started"`
@@ -21,6 +21,7 @@ type Status struct {
 	Workers         int       `json:"workers"`
 	Queues          int       `json:"queues"`
 	TrunkMTU        int       `json:"trunkMTU"`  // largest IP packet, bytes
+	Sockets         string    `json:"sockets"`   // programs of the node's own sockets: Attached, or why they are not
 	FlowSlots       int       `json:"flowSlots"` // of the flow table, two per flow
 	FlowsKept       bool      `json:"flowsKept"` // an earlier process's flow table was taken over
 	FlowsRestored   int       `json:"flowsRestored"`

@@ -27,6 +27,8 @@ type kernel interface {
 	SyncSources([]table.Address) error
 	SyncClaims([]xdp.Claim) error
 	TrimClaims([]xdp.Claim) error
+	SyncAliases([]xdp.Alias) error
+	TrimAliases([]xdp.Alias) error
 }
 
 // user is somebody who may be reading a snapshot.
@@ -104,12 +106,12 @@ func (t *tables) refuse(err error) {
 }
 
 // use puts a snapshot into service. The order keeps every packet under tables that know
-// it: claims that go are gone before the tables that knew them; claims that come, come
+// it: sockets are sent to no alias that goes; claims that go are gone before the tables that knew them; claims that come, come
 // after the tables that know them. What the lane must not repeat any more is revoked
 // right behind the swap, so that whatever it leaves to Go is judged by the new tables, and
 // before a port's number can mean another device.
 func (t *tables) use(ctx context.Context, next *table.Snapshot) {
-	err := errors.Join(t.kernel.TrimClaims(claims(next)), t.backends.widen(next, time.Now()))
+	err := errors.Join(t.kernel.TrimAliases(aliases(next)), t.kernel.TrimClaims(claims(next)), t.backends.widen(next, time.Now()))
 	old := t.current.Swap(next)
 	t.flows.SetHalfOpenMax(int(next.Settings().HalfOpenMax))
 	t.report(errors.Join(err, t.sync(next)))
@@ -135,7 +137,7 @@ func (t *tables) sync(s *table.Snapshot) error {
 	return errors.Join(
 		t.kernel.SyncGenerations(s), t.kernel.SetLane(s.Settings().Lane != 0),
 		t.kernel.AddSources(s.Addresses()), t.kernel.SyncPorts(s.Ports()), t.kernel.SyncSources(s.Addresses()),
-		t.kernel.SyncClaims(claims(s)))
+		t.kernel.SyncClaims(claims(s)), t.kernel.SyncAliases(aliases(s)))
 }
 
 // report logs a failure once, until it is over.

@@ -51,6 +51,8 @@ func (r *recorder) SyncPorts(p []table.Port) error      { return r.note("ports",
 func (r *recorder) SyncSources(a []table.Address) error { return r.note("sources", len(a)) }
 func (r *recorder) SyncClaims(c []xdp.Claim) error      { return r.note("claims", len(c)) }
 func (r *recorder) TrimClaims(c []xdp.Claim) error      { return r.note("trim claims to", len(c)) }
+func (r *recorder) SyncAliases(a []xdp.Alias) error     { return r.note("aliases", len(a)) }
+func (r *recorder) TrimAliases(a []xdp.Alias) error     { return r.note("trim aliases to", len(a)) }
 
 func (r *recorder) WidenBackends(a []packet.Addr) error { return r.note("backends and", len(a)) }
 func (r *recorder) SetBackends(a []packet.Addr) error   { return r.note("backends", len(a)) }
@@ -126,10 +128,11 @@ func TestOrderOfANewSnapshot(t *testing.T) {
 		// Claims that go, go while the old tables are in use; those that come, come last.
 		// The lane is told what is void as soon as Go knows better, and before ports change.
 		// A port's addresses are there before it is attached to, and until it is let go.
-		"generation 0: trim claims to 2", "generation 0: backends and 0", "generation 1: generations of 1", fmt.Sprint("generation 1: lane ", first),
-		"generation 1: add sources 0", "generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2",
-		"generation 1: trim claims to 1", "generation 1: backends and 0", "generation 2: generations of 2", fmt.Sprint("generation 2: lane ", 1-first),
-		"generation 2: add sources 0", "generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1",
+		// Sockets are sent to no alias that goes before anything else.
+		"generation 0: trim aliases to 0", "generation 0: trim claims to 2", "generation 0: backends and 0", "generation 1: generations of 1", fmt.Sprint("generation 1: lane ", first),
+		"generation 1: add sources 0", "generation 1: ports 0", "generation 1: sources 0", "generation 1: claims 2", "generation 1: aliases 0",
+		"generation 1: trim aliases to 0", "generation 1: trim claims to 1", "generation 1: backends and 0", "generation 2: generations of 2", fmt.Sprint("generation 2: lane ", 1-first),
+		"generation 2: add sources 0", "generation 2: ports 0", "generation 2: sources 0", "generation 2: claims 1", "generation 2: aliases 0",
 	}
 	if diff := cmp.Diff(want, r.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)

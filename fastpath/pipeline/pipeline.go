@@ -169,6 +169,9 @@ func (pl *Pipeline) whole(o packet.Outcome) reason.Reason {
 		return reason.NotClaimed
 	}
 	frontend := v.tables.Frontend(v.in.Network, &v.packet.Dst, v.packet.Protocol, v.packet.DstPort)
+	if frontend != nil && frontend.AliasOf != 0 && v.in.Kind != table.PortHost {
+		frontend = nil // of the node's own sockets alone
+	}
 	if frontend == nil && !v.toVIP() {
 		return v.unclaimed()
 	}

@@ -53,6 +53,9 @@ func (s *Snapshot) checkReferences() error {
 	if err := s.checkSets(); err != nil {
 		return err
 	}
+	if err := s.checkAliases(); err != nil {
+		return err
+	}
 	return s.checkSources()
 }
 

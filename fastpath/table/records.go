@@ -55,7 +55,11 @@ type Frontend struct {
 	Keep       Run    // in the list of backend ids: those that may keep flows of this frontend
 	Sources    Run    // in the list of ranges: who may call it, when it is Restricted
 	Affinity   uint32 // seconds for which a client is remembered after its last new flow; 0: it is not
-	_          [4]byte
+
+	// AliasOf is the id of a frontend at an address of the node itself for which this one
+	// stands: the node's own sockets that call that one are sent here, and nobody else is
+	// served. 0: it stands for itself.
+	AliasOf uint32
 }
 
 // FrontendFlags says how much of its address a frontend takes, and from whom.

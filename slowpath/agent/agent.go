@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/right"
 	"lace-cni.io/lace/slowpath/attach"
 	"lace-cni.io/lace/slowpath/metrics"
@@ -104,7 +105,7 @@ func serve(ctx context.Context, c *Config) error {
 	}
 	follower = attach.New(attach.Config{
 		Node: c.NodeName, Stack: c.Stack, Ranges: c.ServiceCIDRs, Known: c.knownPorts(), Delivery: c.Delivery, Log: c.Log,
-		Repaired: mended.note(repairRoute),
+		Repaired: mended.note(repairRoute), Aliases: []netip.Prefix{model.Alias4, model.Alias6},
 	})
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range append(servers,

@@ -330,9 +330,9 @@ func TestCleanup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- Run(ctx, c) }()
-	eventually(t, "the service range is routed and a snapshot written", func() error {
+	eventually(t, "the service range and the aliases of own addresses are routed, and a snapshot written", func() error {
 		_, err := os.Stat(c.path("snapshot"))
-		if n := routesOfLace(t, stack); n != 1 || err != nil {
+		if n := routesOfLace(t, stack); n != 2 || err != nil {
 			return fmt.Errorf("%d routes, %v", n, err)
 		}
 		return nil
@@ -344,11 +344,11 @@ func TestCleanup(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if n := routesOfLace(t, stack); n != 1 {
-		t.Errorf("%d routes after the agent ended, want 1: the fast path goes on", n)
+	if n := routesOfLace(t, stack); n != 2 {
+		t.Errorf("%d routes after the agent ended, want 2: the fast path goes on", n)
 	}
 	for i, want := range []string{
-		"routes of service ranges: 10.96.0.0/16; trunk: lace0, and its private network namespace; files in " +
+		"routes of service ranges: 10.96.0.0/16, 169.254.76.0/22; trunk: lace0, and its private network namespace; files in " +
 			c.StateDir + ": snapshot, agent.lock; " + c.StateDir,
 		"",
 	} {

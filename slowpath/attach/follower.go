@@ -32,6 +32,9 @@ type Config struct {
 	Stack  netdev.Stack
 	Ranges []netip.Prefix // service ranges that are routed to the trunk; nil: see SetRanges
 	Known  []table.Port   // ports of the last snapshot, whose ids go on
+	// Aliases are where the aliases of the node's own addresses are: routed to the trunk like
+	// ranges, those of a family that the node has.
+	Aliases []netip.Prefix
 	// Delivery of every port but the host's: who owns the pods' devices decides which.
 	Delivery model.Delivery
 	Log      *slog.Logger
@@ -50,6 +53,7 @@ type Follower struct {
 	node   string
 	stack  netdev.Stack
 	ranges *serviceRanges
+	alias  []netip.Prefix
 	ids    *ids
 	log    *slog.Logger
 
@@ -74,7 +78,7 @@ func New(c Config) *Follower {
 		log = slog.New(slog.DiscardHandler)
 	}
 	f := &Follower{
-		node: c.Node, stack: c.Stack, ranges: newRanges(c.Ranges), ids: newIDs(c.Known), wake: make(chan struct{}, 1), log: log,
+		node: c.Node, stack: c.Stack, ranges: newRanges(c.Ranges), alias: c.Aliases, ids: newIDs(c.Known), wake: make(chan struct{}, 1), log: log,
 		delivery: c.Delivery, repaired: c.Repaired, placed: map[netip.Prefix]int{},
 	}
 	if f.repaired == nil {

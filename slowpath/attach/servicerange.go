@@ -25,8 +25,12 @@ func (f *Follower) ensure(v netdev.View, a model.Attachments, ranges []netip.Pre
 	present := byDestination(v.Routes)
 	ranges, problems = f.tooWide(a, ranges)
 	destinations, told := f.destinations(v, ranges)
-	for _, p := range destinations {
+	for _, p := range append(f.aliases(a), destinations...) {
 		if other, there := foreign(present[p]); there {
+			if slices.Contains(f.alias, p) {
+				problems = append(problems, f.aliasTaken(p, other))
+				continue
+			}
 			problems = append(problems, f.taken(p, other))
 			continue
 		}

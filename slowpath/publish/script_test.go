@@ -264,6 +264,9 @@ func (n *node) frontendsCmd(ts *testscript.TestScript, _ []string) {
 	s := n.snapshot(ts)
 	var rows [][]string
 	for _, f := range s.Frontends() {
+		if isAlias(ts, s, &f) {
+			continue
+		}
 		row := []string{service(f.Addr.Netip(), f.Port, f.Protocol)}
 		for _, id := range s.Set(f.Inside) {
 			b := s.Backend(id)

@@ -36,6 +36,9 @@ func (n *node) setsCmd(ts *testscript.TestScript, _ []string) {
 	var rows [][]string
 	for i := range s.Frontends() {
 		f := &s.Frontends()[i]
+		if isAlias(ts, s, f) {
+			continue
+		}
 		row := []string{service(f.Addr.Netip(), f.Port, f.Protocol), "whole",
 			setText(s, s.Set(f.Inside), f.Inside.Empty), "|", setText(s, s.Set(f.Outside), f.Outside.Empty), "|", setText(s, s.Keep(f), 0)}
 		if f.Flags&table.Narrow != 0 {
@@ -67,4 +70,22 @@ func setText(s *table.Snapshot, ids []uint32, empty table.Empty) string {
 		return []string{"refuse", "drop"}[empty]
 	}
 	return strings.Join(words, " ")
+}
+
+// isAlias reports whether a frontend stands for another one, and holds it to giving the same.
+func isAlias(ts *testscript.TestScript, s *table.Snapshot, f *table.Frontend) bool {
+	of := s.FrontendByID(f.AliasOf)
+	if of == nil {
+		return false
+	}
+	if own := s.Address(0, &of.Addr); own == nil || own.Port != table.HostPort {
+		ts.Fatalf("%v stands for %v, which is at no address of the node", f, of)
+	}
+	gives := func(f *table.Frontend) string {
+		return fmt.Sprint(s.Set(f.Inside), f.Inside.Empty, s.Set(f.Outside), f.Outside.Empty, s.Keep(f), s.Sources(f), f.Affinity, f.Session)
+	}
+	if gives(f) != gives(of) {
+		ts.Fatalf("%v gives %s, and %v, for which it stands, %s", f, gives(f), of, gives(of))
+	}
+	return true
 }

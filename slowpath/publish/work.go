@@ -120,6 +120,7 @@ func (w *work) resolve() {
 	here, problems := w.objects.Here(w.config.Node)
 	w.hereProblems = problems
 	here.NodePorts = w.config.At.Of(here, &w.attached.attachments)
+	here.Aliases = resolve.Own(&w.attached.attachments)
 	if moved := w.arrange(); moved || !w.resolved || !reflect.DeepEqual(here, w.node) {
 		w.node, w.resolved = here, true
 		for _, n := range w.objects.Names() {

@@ -13,6 +13,10 @@
 //	fragment                            which fragments go there
 //	hook, host                          the programs' bodies
 //
+// Beside them, in an object of its own that a node can do without:
+//
+//	alias                               the node's own sockets that call its own addresses
+//
 // A claim program reads, and changes nothing of a packet that it does not claim. It never
 // decides: what is claimed goes to Go, with the port on which it was met, or the way that
 // Go decided for its flow, when the slot says so (the lane):
@@ -31,3 +35,4 @@ package bpf
 
 //go:generate go run ./reasons reason.h
 //go:generate go tool -modfile=../../tools.mod bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -go-package bpf -output-stem lace -no-global-types -cflags "-O2 -g -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -I/usr/include/x86_64-linux-gnu -I/usr/include/aarch64-linux-gnu" Lace lace.c
+//go:generate go tool -modfile=../../tools.mod bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -go-package bpf -output-stem alias -no-global-types -cflags "-O2 -g -mcpu=v3 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -I/usr/include/x86_64-linux-gnu -I/usr/include/aarch64-linux-gnu" Alias alias.c
