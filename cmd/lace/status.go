@@ -61,6 +61,7 @@ func facts(s *api.Status) []fact {
 		{"fast path", fastpathFact(&s.Fastpath)},
 		{"generation", fmt.Sprintf("%d in use, %d published", s.Generation.InUse, s.Generation.Published)},
 		{"flows", fmt.Sprintf("%d open, room for %d", s.Fastpath.Open, s.Fastpath.FlowsMax)},
+		{"own node ports", socketsFact(&s.Fastpath)},
 		{"problems", problemsFact(s.Objects.Problems)},
 		{"put right", repairsFact(s.Repairs)},
 	}
@@ -84,6 +85,17 @@ func fastpathFact(f *api.Fastpath) string {
 		text += "; " + f.Message
 	}
 	return text
+}
+
+// socketsFact says whether the node's own processes reach its own addresses by Services.
+func socketsFact(f *api.Fastpath) string {
+	switch f.Sockets {
+	case "":
+		return "unknown"
+	case api.SocketsAttached:
+		return "reached by the node's own processes"
+	}
+	return "not reached by the node's own processes: " + f.Sockets
 }
 
 func problemsFact(n int) string {

@@ -51,6 +51,9 @@ func (s *Server) explain(r *http.Request) (api.Explanation, error) {
 	if err != nil {
 		return api.Explanation{}, err
 	}
+	if loops(who, to, tables) {
+		to = s.redirected(to, tables)
+	}
 	out := api.Explanation{From: q.Get("from"), To: q.Get("to"), Port: who.port.Device(), Generation: tables.Generation()}
 	if err := s.try(&out, who, to, tables, namesOf(state)); err != nil {
 		return api.Explanation{}, err
@@ -95,6 +98,9 @@ func loops(who sender, to destination, tables *table.Snapshot) bool {
 func claimed(who sender, to destination, tables *table.Snapshot) string {
 	addr := packet.AddrFrom(to.addr.Addr())
 	what := "an address of a Service"
+	if to.own.IsValid() {
+		return fmt.Sprintf("the destination is a port of a Service on the node's own address %s: the program of the node's sockets sends the connection to its alias %s, and the node's route brings the packet to lace0, whose program hands it to Go", to.own, to.addr.Addr())
+	}
 	if !tables.IsVIP(who.port.Network, &addr) {
 		if tables.Frontend(who.port.Network, &addr, uint8(to.protocol), to.addr.Port()) == nil {
 			return ""

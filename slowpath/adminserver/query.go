@@ -25,6 +25,7 @@ type origin struct {
 type destination struct {
 	addr     netip.AddrPort
 	protocol model.Protocol
+	own      netip.Addr // that was said, where addr is its alias
 }
 
 // parseOrigin reads "host", an address, or a name.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestParseDestination(t *testing.T) {
-	tcp80 := destination{netip.MustParseAddrPort("10.96.0.10:80"), model.TCP}
+	tcp80 := destination{addr: netip.MustParseAddrPort("10.96.0.10:80"), protocol: model.TCP}
 	cases := []struct {
 		in   string
 		want destination
@@ -18,8 +18,8 @@ func TestParseDestination(t *testing.T) {
 		{"10.96.0.10:80/tcp", tcp80, ""},
 		{"10.96.0.10:80/TCP", tcp80, ""},
 		{"[::ffff:10.96.0.10]:80/tcp", tcp80, ""},
-		{"[fd00::10]:53/udp", destination{netip.MustParseAddrPort("[fd00::10]:53"), model.UDP}, ""},
-		{"10.96.0.10:9/sctp", destination{netip.MustParseAddrPort("10.96.0.10:9"), model.SCTP}, ""},
+		{"[fd00::10]:53/udp", destination{addr: netip.MustParseAddrPort("[fd00::10]:53"), protocol: model.UDP}, ""},
+		{"10.96.0.10:9/sctp", destination{addr: netip.MustParseAddrPort("10.96.0.10:9"), protocol: model.SCTP}, ""},
 		{"", destination{}, "address:port/protocol"},
 		{"10.96.0.10:80", destination{}, "address:port/protocol"},
 		{"10.96.0.10/tcp", destination{}, "address:port/protocol"},

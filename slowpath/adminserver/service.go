@@ -45,6 +45,9 @@ func portOf(svc *model.Service, p *model.ServicePort, node string, tables *table
 		Frontends: []api.Frontend{}, Families: []api.Family{},
 	}
 	for _, f := range p.Frontends {
+		if f.AliasOf.IsValid() {
+			continue // the node's own way to another of them
+		}
 		out.Frontends = append(out.Frontends, api.Frontend{
 			Kind: f.Kind.String(), Address: f.Addr.String(), Port: f.Port, Served: served(&f, svc.Network, tables),
 		})

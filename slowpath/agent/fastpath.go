@@ -29,6 +29,7 @@ type fastpathFile struct {
 	Workers         int       `json:"workers"`
 	Queues          int       `json:"queues"`
 	TrunkMTU        int       `json:"trunkMTU"`
+	Sockets         string    `json:"sockets"`
 }
 
 // fastpath is what can be seen of the other process at one moment.

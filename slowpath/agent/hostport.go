@@ -86,7 +86,7 @@ func shared(s *model.Service, listening map[hostport.Port]bool) (out []model.Pro
 				continue
 			}
 			out = append(out, model.Problem{Kind: "Service", Object: s.Name.String(), Field: fmt.Sprintf("spec.ports[%d].nodePort", i), Reason: "PortInUse", Message: fmt.Sprintf(
-				"a process of this node listens on %d/%s too: what comes from pods and the network goes to the Service, and the process keeps what the node sends to itself; stop it, or give the Service another node port", f.Port, f.Protocol)})
+				"a process of this node listens on %d/%s too: what comes from pods, the network and other processes goes to the Service, and the process keeps what is sent to loopback addresses; stop it, or give the Service another node port", f.Port, f.Protocol)})
 			break
 		}
 	}

@@ -78,6 +78,14 @@ func (s *scene) fastpath(generation uint64, ages ...time.Duration) *counter.File
 	return f
 }
 
+// sockets is what the fast path says of the programs of sockets.
+func (s *scene) sockets(state string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.config.path("fastpath.json"), []byte(`{"sockets":"`+state+`"}`), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func (s *scene) published(generation uint64) {
 	s.said.state = &publish.State{Generation: generation, Published: time.Unix(1_700_000_000, 0), Bytes: 4096}
 	s.said.state.Attachments.Ports = []model.Port{{ID: 1, Kind: model.PortHost}}
@@ -244,6 +252,9 @@ func TestADeadFastPathIsVisible(t *testing.T) {
 		{"alive, nothing published", func(s *scene) { s.fastpath(0, 0) }, "", "", false},
 		{"alive, with something that it cannot put right", func(s *scene) { s.published(7); s.fastpath(7, 0).Set(counter.Broken, 1) },
 			"Node n1 FastpathImpaired", "its log names it", false},
+		{"alive, with the programs of sockets in place", func(s *scene) { s.published(7); s.fastpath(7, 0); s.sockets("attached") }, "", "", false},
+		{"alive, without a cgroup hierarchy", func(s *scene) { s.published(7); s.fastpath(7, 0); s.sockets("no hierarchy: mount one") },
+			"Node n1 OwnNodePortsUnreached", "its own node ports, everybody else does; it is tried again: no hierarchy: mount one", false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

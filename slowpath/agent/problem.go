@@ -32,7 +32,7 @@ func (o *observer) problems(f fastpath) []model.Problem {
 		more = slices.Concat(more, o.asked.Problems())
 	}
 	if f.alive {
-		more = slices.Concat(more, o.alarms(f.totals), o.blackHoles(f.totals, monotonic()))
+		more = slices.Concat(more, o.alarms(f.totals), o.blackHoles(f.totals, monotonic()), o.sockets(&f.file))
 	}
 	if len(more) > 0 {
 		problems = publish.Sorted(slices.Concat(problems, more))

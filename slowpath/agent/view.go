@@ -77,6 +77,7 @@ func fastpathStatus(f fastpath) api.Fastpath {
 		s.PID, s.Started, s.Kernel, s.Layouts = f.file.PID, f.file.Started, f.file.Kernel, f.file.SnapshotLayouts
 		s.XDPMode, s.SocketMode = f.file.XDPMode, f.file.SocketMode
 		s.Workers, s.Queues, s.TrunkMTU = f.file.Workers, f.file.Queues, f.file.TrunkMTU
+		s.Sockets = f.file.Sockets
 	}
 	if f.totals == nil {
 		return s
@@ -95,7 +96,11 @@ func contents(state *publish.State) api.Objects {
 	o := api.Objects{Services: len(state.Services), Ports: len(state.Attachments.Ports)}
 	for _, svc := range state.Services {
 		for i := range svc.Ports {
-			o.Frontends += len(svc.Ports[i].Frontends)
+			for _, f := range svc.Ports[i].Frontends {
+				if !f.AliasOf.IsValid() {
+					o.Frontends++
+				}
+			}
 			for _, c := range svc.Ports[i].Families {
 				o.Backends += len(c.Endpoints)
 			}

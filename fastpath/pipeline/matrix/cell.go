@@ -92,7 +92,7 @@ var Rules = []Rule{
 		func(c *Cell) bool { return c.Client == "outside" && c.Backend == "itself" }},
 	{"the node as client of its host network", "that is the client itself, another cell",
 		func(c *Cell) bool { return c.Client == "node" && c.Backend == "node" }},
-	{"the node as client of a node port", "what a node sends to its own address stays on its loopback device, where Lace does not meet it",
+	{"the node as client of a node port", "what a node sends to its own address stays on its loopback device; its sockets are sent to an alias instead, which is as a ClusterIP to them",
 		func(c *Cell) bool { return c.Client == "node" && c.Frontend == "nodeport" }},
 	{"an unknown port of the node", "of the node's address only its node ports are Lace's; the rest is the node's own business",
 		func(c *Cell) bool { return c.Frontend == "nodeport" && c.Target == "unknown-port" }},

@@ -40,6 +40,7 @@ type Fastpath struct {
 	Workers      int       `json:"workers,omitempty"`
 	Queues       int       `json:"queues,omitempty"`
 	TrunkMTU     int       `json:"trunkMTU,omitempty"`
+	Sockets      string    `json:"sockets,omitempty"` // programs by which the node's own sockets reach its own addresses: SocketsAttached, or why they are not
 	Kernel       string    `json:"kernel,omitempty"`
 	Layouts      []uint32  `json:"layouts,omitempty"` // snapshot layouts that it takes
 	Flows        uint64    `json:"flows"`             // registered flows, closed ones among them
@@ -49,6 +50,9 @@ type Fastpath struct {
 	Packets      uint64    `json:"packets"` // that Go has decided since it started
 	Bytes        uint64    `json:"bytes"`
 }
+
+// SocketsAttached is what Fastpath says of the programs of sockets that are in place.
+const SocketsAttached = "attached"
 
 // Objects counts what is programmed.
 type Objects struct {
