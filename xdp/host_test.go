@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"net/netip"
 	"testing"
 
 	"lace-cni.io/lace/fastpath/conntrack"
@@ -79,4 +80,20 @@ func TestHostNetwork(t *testing.T) {
 	want := punted(frame, table.HostPort, packet.PuntVIP)
 	want.Verdict = next
 	check(t, n.run(t, n.o.bpf.FromHost, frame, skb{Ifindex: 1}), want)
+}
+
+// TestHostFragments: of an alias of the node's own address single ports are claimed, which
+// later fragments do not have; they go to Go all the same. Those to nobody do not.
+func TestHostFragments(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	if err := n.o.SyncClaims([]Claim{{Addr: packet.AddrFrom(netip.MustParseAddr("169.254.76.7")), Protocol: 17, Port: 30080}}); err != nil {
+		t.Fatal(err)
+	}
+	later, nobody := ip4("10.1.0.1", "169.254.76.7", 17, fragLater, nil, []byte{1}), ip4("10.1.0.1", "169.254.76.8", 17, fragLater, nil, []byte{1})
+	want := punted(later, table.HostPort, packet.PuntVIP)
+	want.Verdict = next
+	check(t, n.run(t, n.o.bpf.FromHost, later, skb{Ifindex: 1}), want)
+	check(t, n.run(t, n.o.bpf.FromHost, nobody, skb{Ifindex: 1}), outcome{dropped, nobody, 0, once(nobody, reason.UnallocatedVIP.String())})
+	whole := from("10.1.0.1", "169.254.76.7", 17, udp(1000, 30081))
+	check(t, n.run(t, n.o.bpf.FromHost, whole, skb{Ifindex: 1}), outcome{dropped, whole, 0, once(whole, reason.UnallocatedVIP.String())})
 }

@@ -47,6 +47,22 @@ func onLoopback(t testing.TB, addresses ...string) {
 				t.Errorf("%s: %v", a, err)
 			}
 		})
+		awaitLocal(t, ip)
+	}
+}
+
+// awaitLocal waits until the kernel takes an address for its own: for IPv6 that comes after
+// the call that added it.
+func awaitLocal(t testing.TB, a netip.Addr) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		routes, err := netlink.RouteGet(a.AsSlice())
+		if err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not local: %v, %v", a, routes, err)
+		}
 	}
 }
 

@@ -18,6 +18,12 @@ INLINE u32 refusal(const struct packet *p, enum parsed parsed)
 	return REASON_UNALLOCATED_VIP;
 }
 
+/* Of an alias single ports are claimed, which only the first fragment of a datagram has. */
+INLINE int is_taken(const struct settings *s, const struct packet *p, u32 network)
+{
+	return p->fragment ? may_be_claimed(p->dst) : is_claimed(s, p, network);
+}
+
 INLINE int from_node(struct __sk_buff *skb)
 {
 	const struct settings *s = settings_get();
@@ -43,7 +49,7 @@ INLINE int from_node(struct __sk_buff *skb)
 	}
 	if (p.has_ports)
 		flow = flow_find(s, &p, s->host_network);
-	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_claimed(s, &p, s->host_network))
+	if (flow ? READ_ONCE(flow->mode) == MODE_PASS : !is_taken(s, &p, s->host_network))
 		return drop(skb, refusal(&p, parsed));
 	cause = no_flow(&p);
 	if (flow && !p.fragment) {
