@@ -18,7 +18,8 @@ const (
 	lookSoon    = 5 * time.Millisecond
 	lookSeldom  = 500 * time.Millisecond
 	soonFor     = time.Second
-	maxUnwaited = 4096 // publications that wait to be in use; the oldest is not measured
+	maxWaiting  = 4096    // publications that wait to be in use; beyond, the oldest is not measured
+	maxTriggers = 1 << 16 // changes of endpoints in them; beyond, the newest are not measured
 )
 
 // latencies is who is told how long things took.
@@ -36,6 +37,7 @@ type applied struct {
 
 	mu      sync.Mutex
 	waiting []publish.Publication // by generation
+	held    int                   // changes of endpoints in them
 	last    time.Time             // when the newest one in use came into use
 }
 
@@ -46,9 +48,11 @@ func newApplied(counters string, to latencies) *applied {
 // written takes a publication, in the order of their generations.
 func (a *applied) written(p publish.Publication) {
 	a.mu.Lock()
+	p.Endpoints = p.Endpoints[:min(len(p.Endpoints), maxTriggers-a.held)]
+	a.held += len(p.Endpoints)
 	a.waiting = append(a.waiting, p)
-	if len(a.waiting) > maxUnwaited {
-		a.waiting = a.waiting[1:]
+	if len(a.waiting) > maxWaiting {
+		a.next()
 	}
 	a.mu.Unlock()
 	a.wake.ring()
@@ -104,11 +108,18 @@ func (a *applied) look() (oldest time.Time) {
 	return a.waiting[0].Began
 }
 
+// next takes out the oldest publication.
+func (a *applied) next() publish.Publication {
+	p := a.waiting[0]
+	a.waiting = a.waiting[1:]
+	a.held -= len(p.Endpoints)
+	return p
+}
+
 // measure takes out what the generation in use includes.
 func (a *applied) measure(generation uint64, since time.Time) {
 	for len(a.waiting) > 0 && a.waiting[0].Generation <= generation {
-		p := a.waiting[0]
-		a.waiting = a.waiting[1:]
+		p := a.next()
 		a.last = since
 		a.to.Applied(max(0, since.Sub(p.Began)))
 		for _, t := range p.Endpoints {

@@ -81,6 +81,22 @@ func TestPublicationsAreMeasuredWhenTheyAreInUse(t *testing.T) {
 	}
 }
 
+// TestAFastPathThatIsAwayCostsBoundedMemory, however much is published meanwhile.
+func TestAFastPathThatIsAwayCostsBoundedMemory(t *testing.T) {
+	var c clocks
+	a := newApplied(t.TempDir()+"/counters", &c)
+	for i := range 3 * maxWaiting {
+		a.written(publish.Publication{Generation: uint64(i + 1), Endpoints: make([]publish.Trigger, 100)})
+	}
+	if len(a.waiting) != maxWaiting || a.held > maxTriggers {
+		t.Errorf("%d publications with %d changes wait, want at most %d with %d", len(a.waiting), a.held, maxWaiting, maxTriggers)
+	}
+	a.measure(1<<40, time.Now())
+	if len(a.waiting) != 0 || a.held != 0 {
+		t.Errorf("%d publications with %d changes wait still", len(a.waiting), a.held)
+	}
+}
+
 // TestWithoutLocal counts what drops under a Local policy, and nothing that refuses.
 func TestWithoutLocal(t *testing.T) {
 	some := model.Choice{Any: true, Endpoints: []model.Endpoint{{}}}
