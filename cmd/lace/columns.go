@@ -99,6 +99,13 @@ func (s servicePort) affinity() string {
 	return (time.Duration(s.service.Affinity) * time.Second).String()
 }
 
+func (s servicePort) health() string {
+	if s.service.HealthPort == 0 {
+		return ""
+	}
+	return figure(s.service.HealthPort)
+}
+
 // perFamily joins a fact about each family.
 func (s servicePort) perFamily(fact func(api.Family) string) string {
 	var out []string
@@ -128,6 +135,7 @@ var serviceColumns = []screen.Column[servicePort]{
 	{Title: "EXTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.ExternalPolicy }},
 	{Title: "AFFINITY", Wide: true, Value: servicePort.affinity},
 	{Title: "SOURCES", Wide: true, Value: func(s servicePort) string { return strings.Join(s.service.Sources, ",") }},
+	{Title: "HEALTH-PORT", Wide: true, Value: servicePort.health},
 	{Title: "NETWORK", Wide: true, Value: func(s servicePort) string { return figure(s.service.Network) }},
 	{Title: "NOT-SERVED", Wide: true, Value: servicePort.notServed},
 }

@@ -35,7 +35,7 @@ var (
 // answers are what the pretended agent says.
 var answers = map[string]any{
 	api.PathServices: api.List[api.Service]{Items: []api.Service{{
-		Namespace: "default", Name: "web", InternalPolicy: "Cluster", ExternalPolicy: "Local",
+		Namespace: "default", Name: "web", InternalPolicy: "Cluster", ExternalPolicy: "Local", HealthPort: 32002,
 		Ports: []api.ServicePort{{
 			Name: "http", Protocol: "TCP", Port: 80,
 			Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80, Served: true}, {Kind: "ClusterIP", Address: "fd00:10:96::10", Port: 80, Served: true},
@@ -117,6 +117,7 @@ func TestCommandLines(t *testing.T) {
 		{"services are listed by port, families side by side", []string{"get", "services"}, 0,
 			[]string{"NAMESPACE", "http:80/TCP", "10.96.0.10,fd00:10:96::10", "1/2,0/0", "all,none"}, ""},
 		{"wide adds policies", []string{"get", "services", "-o", "wide"}, 0, []string{"INTERNAL", "Cluster", "Local"}, ""},
+		{"wide says where balancers ask", []string{"get", "services", "-o", "wide"}, 0, []string{"HEALTH-PORT", "32002"}, ""},
 		{"wide names addresses that are not served, with their own port", []string{"get", "svc", "-o", "wide"}, 0, []string{"NOT-SERVED", "NodePort 172.30.0.11:30080"}, ""},
 		{"backends of one Service", []string{"get", "backends", "default/web"}, 0, []string{"default/web-1"}, ""},
 		{"backends of a Service that has none", []string{"get", "backends", "wep"}, 1, nil, "no Service wep has endpoints: see lace get services"},

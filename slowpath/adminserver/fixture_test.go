@@ -93,7 +93,7 @@ func playedState() *publish.State {
 			6: {},
 		},
 	}}}
-	empty := &model.Service{Name: model.Name{Namespace: "shop", Name: "empty"}, ExternalPolicy: model.PolicyLocal, Ports: []model.ServicePort{{
+	empty := &model.Service{Name: model.Name{Namespace: "shop", Name: "empty"}, ExternalPolicy: model.PolicyLocal, HealthPort: 32002, Ports: []model.ServicePort{{
 		Protocol: model.UDP, Port: 53,
 		Frontends: []model.Frontend{{Kind: model.ClusterIP, Addr: ip("10.96.0.20"), Port: 53, Protocol: model.UDP}},
 		Families:  map[int]model.FamilyChoice{4: {}},

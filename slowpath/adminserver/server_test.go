@@ -43,7 +43,7 @@ func TestServices(t *testing.T) {
 			}},
 		},
 		{
-			Namespace: "shop", Name: "empty", InternalPolicy: "Cluster", ExternalPolicy: "Local", Ports: []api.ServicePort{{
+			Namespace: "shop", Name: "empty", InternalPolicy: "Cluster", ExternalPolicy: "Local", HealthPort: 32002, Ports: []api.ServicePort{{
 				Protocol: "UDP", Port: 53,
 				Frontends: []api.Frontend{{Kind: "ClusterIP", Address: "10.96.0.20", Port: 53, Served: true}},
 				Families:  []api.Family{{Family: "IPv4", Internal: none, External: none, Cluster: none}},

@@ -30,7 +30,7 @@ func serviceOf(svc *model.Service, node string, tables *table.Snapshot) api.Serv
 	out := api.Service{
 		Namespace: svc.Name.Namespace, Name: svc.Name.Name, Network: uint32(svc.Network),
 		InternalPolicy: svc.InternalPolicy.String(), ExternalPolicy: svc.ExternalPolicy.String(),
-		Affinity: svc.Affinity, Sources: sourcesOf(svc),
+		Affinity: svc.Affinity, Sources: sourcesOf(svc), HealthPort: svc.HealthPort,
 		Ports: []api.ServicePort{},
 	}
 	for i := range svc.Ports {

@@ -54,12 +54,21 @@ func places(services []*model.Service, all bool, addresses []netip.Addr) map[pla
 		}
 		for _, a := range addresses {
 			p := place{s.Name, netip.AddrPortFrom(a, s.HealthPort)}
-			if _, has := s.Ports[0].Families[p.family()]; has {
+			if has(s, p.family()) {
 				out[p] = true
 			}
 		}
 	}
 	return out
+}
+
+// has says whether the Service has the family; all of its ports have the same ones.
+func has(s *model.Service, family int) bool {
+	if len(s.Ports) == 0 {
+		return false
+	}
+	_, there := s.Ports[0].Families[family]
+	return there
 }
 
 // port is an open place.

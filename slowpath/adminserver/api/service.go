@@ -7,8 +7,9 @@ type Service struct {
 	Network        uint32        `json:"network"`
 	InternalPolicy string        `json:"internalTrafficPolicy"`
 	ExternalPolicy string        `json:"externalTrafficPolicy"`
-	Affinity       uint32        `json:"affinitySeconds"`        // for which a client keeps its endpoint; 0: it does not
-	Sources        []string      `json:"sourceRanges,omitempty"` // who may call its LoadBalancer addresses, by family; none of a family: everybody
+	Affinity       uint32        `json:"affinitySeconds"`               // for which a client keeps its endpoint; 0: it does not
+	Sources        []string      `json:"sourceRanges,omitempty"`        // who may call its LoadBalancer addresses, by family; none of a family: everybody
+	HealthPort     uint16        `json:"healthCheckNodePort,omitempty"` // where balancers ask whether this node has endpoints; 0: nowhere
 	Ports          []ServicePort `json:"ports"`
 }
 
