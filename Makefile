@@ -17,7 +17,11 @@ CLUSTER_LD := -s -w $(foreach p,k8s.io/component-base/version k8s.io/client-go/p
 
 BENCH   ?=
 
-.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table fuzz lint verify generate cluster-binaries e2e clean
+# What make conformance runs, and what carries the packets meanwhile: lace or kube-proxy.
+FOCUS   ?= \[sig-network\]
+CARRIER ?= lace
+
+.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table fuzz lint verify generate cluster-binaries e2e conformance conformance-binaries conformance-record conformance-page clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -78,6 +82,23 @@ $(CLUSTER)/%: bench/cluster/binaries/%/main.go bench/cluster/binaries/go.mod
 
 e2e: cluster-binaries ## Run the tests that need a real Kubernetes control plane, as root
 	LACE_REQUIRE_CLUSTER=1 LACE_REQUIRE_PRIVILEGED=1 GOFLAGS="$$($(GO) env GOFLAGS) -tags=cluster" $(GO) run ./bench/testreport ./bench/cluster/...
+
+conformance-binaries: bin/conformance-report ## Build Kubernetes, containerd and the tests for make conformance, once
+	bench/conformance/build.sh
+
+conformance: build conformance-binaries ## Run Kubernetes' own tests of its network on real nodes that Lace serves, as root, half an hour (FOCUS="Services should" narrows it)
+	$(SUDO) env CARRIER='$(CARRIER)' FOCUS='$(FOCUS)' bench/conformance/run.sh
+
+conformance-record: build conformance-binaries ## The same, keep the run in bench/recorded, and put it into its page
+	$(SUDO) env CARRIER='$(CARRIER)' FOCUS='$(FOCUS)' bench/conformance/run.sh -record $(CURDIR)/bench/recorded/conformance.json
+	$(MAKE) conformance-page
+
+conformance-page: bin/conformance-report ## Put the run in bench/recorded into docs/reference/conformance.md
+	bin/conformance-report -from bench/recorded/conformance.json -insert docs/reference/conformance.md
+
+.PHONY: bin/conformance-report
+bin/conformance-report:
+	$(GO) build -trimpath -o $@ ./bench/conformance/report
 
 clean: ## Remove what was built
 	rm -rf bin
