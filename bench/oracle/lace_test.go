@@ -94,6 +94,7 @@ func (l *lace) load(c *oracle.Cluster) {
 	}
 	here, _ := o.Here(c.Here)
 	here.NodePorts = resolve.NodePorts{}.Of(here, &l.wiring)
+	here.Aliases = resolve.Own(&l.wiring)
 	l.compiler.SetNodes(nodes)
 	now := make(map[model.Name]bool)
 	for _, n := range o.Names() {

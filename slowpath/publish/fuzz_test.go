@@ -48,6 +48,7 @@ func FuzzObjects(f *testing.F) {
 		wiring := wired()
 		here, _ := o.Here("n1")
 		here.NodePorts = resolve.NodePorts{}.Of(here, &wiring)
+		here.Aliases = resolve.Own(&wiring)
 		c := compile.New(nil)
 		c.SetSettings(table.DefaultSettings())
 		c.SetAttachments(wiring)

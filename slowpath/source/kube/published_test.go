@@ -199,6 +199,7 @@ func compiled(t *testing.T, o *resolve.Objects, generation uint64) []byte {
 	c.SetNodes(nodes)
 	here, _ := o.Here("n1")
 	here.NodePorts = resolve.NodePorts{}.Of(here, &wiring)
+	here.Aliases = resolve.Own(&wiring)
 	for _, n := range o.Names() {
 		if s, _ := o.Resolve(n, here); s != nil {
 			c.SetService(s)
