@@ -147,9 +147,7 @@ func (n *node) run(ctx context.Context) error {
 		})
 	}
 	a := newAudit(ctx, n)
-	if err := a.sockets(); err != nil {
-		return err
-	}
+	a.report(a.sockets())
 	group.Go(func() error { return n.tables.watch(ctx, a, n.measure) })
 	return group.Wait()
 }

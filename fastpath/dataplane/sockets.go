@@ -30,12 +30,17 @@ func (a *audit) sockets() error {
 	if n.status.Sockets == state {
 		return nil
 	}
+	before, next := n.status.Sockets, n.status
+	next.Sockets = state
+	if err := next.write(n.config.StateDir); err != nil {
+		return err
+	}
+	n.status = next
 	switch {
 	case err != nil:
 		n.config.Log.Error("processes of this node do not reach its own node ports, trying again twice a second", "error", err)
-	case n.status.Sockets != "":
+	case before != "":
 		n.config.Log.Info("processes of this node reach its own node ports again")
 	}
-	n.status.Sockets = state
-	return n.status.write(n.config.StateDir)
+	return nil
 }
