@@ -7,7 +7,7 @@ k() { "$HERE/cluster.sh" kubectl "$@"; }
 
 k apply -f "$HERE/smoke.yaml" > /dev/null
 k rollout status deploy/web --timeout=120s > /dev/null
-pod=$(k get pod -l app=web -o name | head -1)
+pod=$(k get pod -l app=web -o 'jsonpath={.items[0].metadata.name}')
 read -r v4 v6 <<< "$(k get svc web -o 'jsonpath={.spec.clusterIPs[0]} {.spec.clusterIPs[1]}')"
 
 # ask WHAT COMMAND... URL
@@ -24,6 +24,7 @@ for a in "$v4" "[$v6]"; do
 done
 for a in "$NET4.11" "$NET4.12" "[${NET6}11]"; do
 	ask "outside client to $a:30080" ip netns exec lace-conf-client $curl "http://$a:30080/hostname"
+	ask "node1 to $a:30080" "$HERE/cluster.sh" in node1 $curl "http://$a:30080/hostname"
 	ask "pod to $a:30080" k exec "$pod" -- $curl "http://$a:30080/hostname"
 done
 k delete -f "$HERE/smoke.yaml" --wait=false > /dev/null
