@@ -26,25 +26,29 @@ func BenchmarkHook(b *testing.B) {
 	o := open(b, mountBPF(b))
 	w := newNode(b, o)
 	for _, c := range []struct {
-		name    string
-		program *ebpf.Program
-		frame   []byte
+		name     string
+		program  *ebpf.Program
+		frame    []byte
+		backends filter
 	}{
-		{"nothing", nothing(b), from("10.1.0.2", "10.1.0.9", 17, udp(1, 2))},
-		{"pod/udp4", o.bpf.FromPod, from("10.1.0.2", "10.1.0.9", 17, udp(1, 2))},
-		{"pod/tcp4", o.bpf.FromPod, from("10.1.0.2", "10.1.0.9", 6, tcp(1, 2))},
-		{"pod/tcp6", o.bpf.FromPod, from("fd00::2", "fd00::9", 6, tcp(1, 2))},
-		{"pod/arp", o.bpf.FromPod, ethernet(0x0806, make([]byte, 46))},
-		{"uplink/tcp4", o.bpf.FromUplink, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2))},
-		{"egress/tcp4", o.bpf.ToPort, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2))},
-		{"claimed/tcp4", o.bpf.FromPod, from("10.1.0.2", "10.96.0.1", 6, tcp(1, 2))},
-		{"claimed/tcp6", o.bpf.FromPod, from("fd00::2", "fd96::1", 6, tcp(1, 2))},
+		{"nothing", nothing(b), from("10.1.0.2", "10.1.0.9", 17, udp(1, 2)), filter{}},
+		{"pod/udp4", o.bpf.FromPod, from("10.1.0.2", "10.1.0.9", 17, udp(1, 2)), filter{}},
+		{"pod/tcp4", o.bpf.FromPod, from("10.1.0.2", "10.1.0.9", 6, tcp(1, 2)), filter{}},
+		{"pod/tcp6", o.bpf.FromPod, from("fd00::2", "fd00::9", 6, tcp(1, 2)), filter{}},
+		{"pod/arp", o.bpf.FromPod, ethernet(0x0806, make([]byte, 46)), filter{}},
+		{"uplink/tcp4", o.bpf.FromUplink, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2)), filter{}},
+		{"egress/tcp4", o.bpf.ToPort, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2)), filter{}},
+		{"claimed/tcp4", o.bpf.FromPod, from("10.1.0.2", "10.96.0.1", 6, tcp(1, 2)), filter{}},
+		{"claimed/tcp6", o.bpf.FromPod, from("fd00::2", "fd96::1", 6, tcp(1, 2)), filter{}},
+		{"pod/udp4 as if of a backend", o.bpf.FromPod, from("10.1.0.2", "10.1.0.9", 17, udp(1, 2)), everybody()},
+		{"egress/tcp4 as if of a backend", o.bpf.ToPort, from("192.0.2.9", "10.1.0.2", 6, tcp(1, 2)), everybody()},
 	} {
 		ifindex := w.pod
 		if c.program == o.bpf.FromUplink {
 			ifindex = w.uplink
 		}
 		b.Run(c.name, func(b *testing.B) {
+			must(b, o.setBackends(c.backends))
 			opts := ebpf.RunOptions{Data: c.frame, Repeat: uint32(b.N), Context: skb{Ifindex: uint32(ifindex)}}
 			b.ResetTimer()
 			if _, err := c.program.Run(&opts); err != nil {

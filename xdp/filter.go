@@ -30,7 +30,8 @@ func (f *filter) or(g *filter) {
 	}
 }
 
-// WidenBackends claims fragments from these addresses too, before flows to them begin.
+// WidenBackends looks for flows of packets from these addresses too, and claims fragments from
+// them: before flows to them begin.
 func (o *Objects) WidenBackends(addrs []packet.Addr) error {
 	f := o.backendFilter
 	for i := range addrs {
@@ -39,8 +40,7 @@ func (o *Objects) WidenBackends(addrs []packet.Addr) error {
 	return o.setBackends(f)
 }
 
-// SetBackends claims fragments from exactly these addresses, and from others that share a
-// bit with one.
+// SetBackends does so with exactly these addresses, and others that share a bit with one.
 func (o *Objects) SetBackends(addrs []packet.Addr) error {
 	var f filter
 	for i := range addrs {

@@ -101,8 +101,17 @@ func newNode(t testing.TB, o *Objects) *node {
 	must(t, o.SyncPorts(n.ports()))
 	must(t, o.SyncSources(n.addresses()))
 	must(t, o.SyncClaims(n.claims()))
+	must(t, o.setBackends(everybody()))
 	n.setTrunk(t)
 	return n
+}
+
+// everybody is the filter of backends that lets nothing pass unseen.
+func everybody() (f filter) {
+	for i := range f {
+		f[i] = ^uint64(0)
+	}
+	return f
 }
 
 func (n *node) ports() []table.Port {

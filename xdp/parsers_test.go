@@ -16,6 +16,7 @@ import (
 // to go either way, but pass untouched if they pass.
 func TestParsersAgree(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
+	must(t, n.o.SetBackends([]packet.Addr{mapped("10.1.0.3"), mapped("fd00::3"), mapped("10.1.0.1"), mapped("fd00::1"), mapped("fd00:9::3")}))
 	n.insertFlows(t)
 	n.insert(t, pair{client: "10.1.0.2", clientPort: 2000, vip: "10.96.0.1", vipPort: 53, backend: "10.1.0.3", backendPort: 53, protocol: 17}, conntrack.ModeGo)
 	seeds := [][]byte{

@@ -2,11 +2,13 @@ package xdp
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 
 	"lace-cni.io/lace/fastpath/conntrack"
+	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/reason"
 )
 
@@ -78,13 +80,39 @@ func TestUnclaimed(t *testing.T) {
 	n.insert(t, pair{client: "10.1.0.2", clientPort: 2000, vip: "10.96.0.1", vipPort: 54, backend: "10.1.0.3", backendPort: 54, protocol: 17}, conntrack.ModePass)
 	n.insert(t, pair{client: "fd00::2", clientPort: 2000, vip: "fd96::1", vipPort: 53, backend: "fd00::3", backendPort: 53, protocol: 17}, conntrack.ModeGo)
 	n.insert(t, pair{client: "10.1.7.2", clientPort: 6, vip: "10.96.7.7", vipPort: 7, backend: "10.1.7.3", backendPort: 5, protocol: 17, network: 7}, conntrack.ModeGo)
-	for name, hook := range n.hooks() {
-		for sentence, frame := range noise() {
-			t.Run(name+": "+sentence, func(t *testing.T) {
-				check(t, n.run(t, hook.program, frame, skb{Ifindex: uint32(hook.ifindex)}), untouched(frame))
-			})
+	for _, whose := range []struct {
+		name     string
+		backends filter
+	}{{"every address may be a backend's", everybody()}, {"no address is a backend's", filter{}}} {
+		must(t, n.o.setBackends(whose.backends))
+		for name, hook := range n.hooks() {
+			for sentence, frame := range noise() {
+				if whose.backends != (filter{}) && strings.Contains(sentence, "fragment") {
+					continue // those may be a reply's
+				}
+				t.Run(whose.name+", "+name+": "+sentence, func(t *testing.T) {
+					check(t, n.run(t, hook.program, frame, skb{Ifindex: uint32(hook.ifindex)}), untouched(frame))
+				})
+			}
 		}
 	}
+}
+
+// TestOnlyBackendsAreLookedUp: a flow is looked for when one end of the packet may be a claimed
+// address or a backend, and not otherwise.
+func TestOnlyBackendsAreLookedUp(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	n.insert(t, pair{client: "10.1.0.2", clientPort: 2000, vip: "10.96.0.1", vipPort: 53, backend: "10.1.0.3", backendPort: 53, protocol: 17}, conntrack.ModeGo)
+	reply := from("10.1.0.3", "10.1.0.2", 17, udp(53, 2000))
+	must(t, n.o.SetBackends(nil))
+	for name, hook := range n.hooks() {
+		t.Run(name+" takes no notice of who is no backend", func(t *testing.T) {
+			check(t, n.run(t, hook.program, reply, skb{Ifindex: uint32(hook.ifindex)}), untouched(reply))
+		})
+	}
+	must(t, n.o.WidenBackends([]packet.Addr{mapped("10.1.0.3")}))
+	check(t, n.run(t, n.o.bpf.FromPod, reply, skb{Ifindex: uint32(n.other)}), punted(reply, otherID, 0))
+	check(t, n.run(t, n.o.bpf.ToPort, reply, skb{Ifindex: uint32(n.pod)}), puntedOut(reply, podID))
 }
 
 // testHook is a program on one of the node's devices.
@@ -106,6 +134,7 @@ func (n *node) hooks() map[string]testHook {
 // be.
 func TestShort(t *testing.T) {
 	n := newNode(t, open(t, mountBPF(t)))
+	must(t, n.o.SetBackends(nil)) // whose fragments are claimed
 	whole := map[string][]byte{
 		"IPv4 TCP":          from("10.1.0.2", "10.1.0.3", 6, join(tcp(1, 2), make([]byte, 40))),
 		"IPv4 with options": ip4("10.1.0.2", "10.1.0.3", 6, 0, make([]byte, 40), tcp(1, 2)),

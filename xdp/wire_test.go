@@ -64,6 +64,7 @@ func newWire(t *testing.T) *wire {
 	must(t, o.AttachTrunk(w.trunk))
 	must(t, o.SyncSources(w.node.addresses()))
 	must(t, o.SyncClaims(w.claims()))
+	must(t, o.setBackends(everybody()))
 	all := w.ports()
 	must(t, o.SyncPorts([]table.Port{all[0], all[1], all[len(all)-1]}))
 	w.openSockets(t)

@@ -8,14 +8,13 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 )
 
-// settledAfter is how long the tables have to stay as they are before the claim of
-// fragments forgets backends that are gone: an address too many costs its fragments a
-// detour, and finding out costs a walk through the flow table.
+// settledAfter is how long the tables have to stay as they are before backends that are gone
+// are forgotten: an address too many costs its packets a look-up and its fragments a detour,
+// and finding out costs a walk through the flow table.
 const settledAfter = 10 * time.Minute
 
-// backends tells the kernel the addresses from which replies may come, so that their
-// fragments are claimed: those of the tables, and those of flows that outlive their
-// backend's record.
+// backends tells the kernel the addresses from which replies may come, for it looks at no
+// others: those of the tables, and those of flows that outlive their backend's record.
 type backends struct {
 	kernel interface {
 		WidenBackends([]packet.Addr) error
@@ -70,7 +69,9 @@ func addressesOf(s *table.Snapshot) []packet.Addr {
 func (b *backends) ofFlows() []packet.Addr {
 	seen := map[packet.Addr]struct{}{}
 	b.flows.Range(func(f *conntrack.Flow) bool {
-		seen[f.Rewrite.Dst] = struct{}{}
+		if f.Flags&conntrack.FlagReply == 0 {
+			seen[f.Rewrite.Dst] = struct{}{}
+		}
 		return true
 	})
 	addrs := make([]packet.Addr, 0, len(seen))

@@ -13,7 +13,7 @@
 #include "source.h"
 
 /* One bit for each address from which replies may come: those of backends, now or when some
- * flow began. xdp/filter.go writes it. */
+ * flow began. No others are looked at. xdp/filter.go writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -22,6 +22,13 @@ INLINE int is_readable(struct __sk_buff *skb, struct packet *p)
 	return !skb->vlan_present && parse(skb, p) == PARSED;
 }
 
+/* Whether a packet can be anybody's of Lace: to an address that is claimed, or from one of a
+ * backend. Two bits tell most of the others without their flow, port and claim looked up. */
+INLINE int may_be_ours(const struct packet *p)
+{
+	return p->fragment || is_icmp(p) || may_be_claimed(p->dst) || may_be_reply(p);
+}
+
 /* Of a packet that no flow has. */
 INLINE enum cause no_flow(const struct packet *p) { return p->plain ? CAUSE_MISS : CAUSE_HEADER; }
 
@@ -37,7 +44,7 @@ INLINE int ingress(struct __sk_buff *skb, u8 kind)
 
 	if (was_here(skb))
 		return NEXT;
-	if (!is_readable(skb, &p))
+	if (!is_readable(skb, &p) || !may_be_ours(&p))
 		return pass(skb);
 	s = settings_get();
 	d = device_of(skb);
@@ -83,7 +90,7 @@ INLINE int egress(struct __sk_buff *skb)
 
 	if (was_here(skb))
 		return NEXT;
-	if (!is_readable(skb, &p) || !(p.has_ports || p.fragment || is_icmp(&p)))
+	if (!is_readable(skb, &p) || !(p.fragment || is_icmp(&p) || (p.has_ports && may_be_reply(&p))))
 		return pass(skb);
 	s = settings_get();
 	d = device_of(skb);
