@@ -80,7 +80,8 @@ func (o *observer) watch(f fastpath, now time.Time) {
 	case o.unapplied.IsZero():
 		o.unapplied = now
 	}
-	if waiting == o.said {
+	fresh := f.alive && o.said == "" && o.unapplied.Equal(now)
+	if waiting == o.said || fresh { // a snapshot that was just published is on its way
 		return
 	}
 	o.said = waiting
