@@ -126,11 +126,19 @@ func (p *process) look() error {
 		return next.Close()
 	}
 	p.snapshot.Store(next)
-	if err := errors.Join(p.objects.SyncPorts(next.Ports()), p.objects.SyncSources(next.Addresses()), p.objects.SyncClaims(claims(next))); err != nil {
+	if err := errors.Join(p.objects.WidenBackends(backends(next)), p.objects.SyncPorts(next.Ports()), p.objects.SyncSources(next.Addresses()), p.objects.SyncClaims(claims(next))); err != nil {
 		return fmt.Errorf("generation %d: %w", next.Generation(), err)
 	}
 	p.counters.Set(counter.Generation, next.Generation())
 	return nil
+}
+
+// backends are the addresses from which replies come.
+func backends(s *table.Snapshot) (out []packet.Addr) {
+	for _, b := range s.Backends() {
+		out = append(out, b.Addr)
+	}
+	return out
 }
 
 func claims(s *table.Snapshot) (out []xdp.Claim) {
