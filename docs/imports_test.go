@@ -50,6 +50,7 @@ var layers = []struct {
 	{"slowpath/netdev", nil, "the kernel's links behind one interface"},
 	{"slowpath/netdev/netdevtest", []string{"slowpath/netdev", "bench/lab/testenv"}, "namespaces for tests, which are skipped where there can be none"},
 	{"slowpath/attach", []string{"control/model", "slowpath/netdev", "fastpath/right", "fastpath/table"}, "ports are derived from links; ids are seeded from the last snapshot"},
+	{"slowpath/kubeproxy", []string{"slowpath/netdev/netdevtest"}, "signs of another program stand alone"},
 	{"slowpath/hostport", []string{"control/model"}, "sockets of the node, named in the model's words"},
 	{"slowpath/metrics", []string{"slowpath", "control/model", "control/resolve", "fastpath/counter", "fastpath/blackhole", "fastpath/police", "fastpath/reason", "fastpath/conntrack", "fastpath/table", "xdp"}, "collectors read the counters that the fast path writes"},
 	{"slowpath/listener", nil, "a bound for connections stands alone"},

@@ -32,6 +32,7 @@ type options struct {
 	delivery    string
 	healthAddr  string
 	metricsAddr string
+	beside      bool
 	cleanup     bool
 	logFormat   string
 	logLevel    slog.Level
@@ -53,6 +54,7 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.delivery, "delivery", "stack", "`mode`, stack or direct: whether the node's own stack routes packets of Services, with its firewall and other rules, or they go straight to the pod or next hop")
 	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics, /proxyMode and /configz; empty: not served")
+	f.BoolVar(&o.beside, "beside-kube-proxy", false, "start although a kube-proxy runs or has left its rules: while it is replaced, or where it carries other Services than Lace")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
 	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")
@@ -112,7 +114,7 @@ func (o *options) config(errs io.Writer) agent.Config {
 	return agent.Config{
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
 		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
-		Settings: o.settings(), Delivery: o.deliveryKind(), Version: version, Log: slog.New(o.handler(errs)),
+		Settings: o.settings(), Delivery: o.deliveryKind(), BesideProxy: o.beside, Version: version, Log: slog.New(o.handler(errs)),
 	}
 }
 

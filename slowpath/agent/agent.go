@@ -11,6 +11,7 @@ import (
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/right"
 	"lace-cni.io/lace/slowpath/attach"
+	"lace-cni.io/lace/slowpath/kubeproxy"
 	"lace-cni.io/lace/slowpath/metrics"
 	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/publish"
@@ -27,6 +28,9 @@ func Run(ctx context.Context, c Config) error {
 
 func run(ctx context.Context, c Config) error {
 	if err := c.complete(); err != nil {
+		return err
+	}
+	if err := c.refuseBesideProxy(kubeproxy.Look()); err != nil {
 		return err
 	}
 	if err := openState(c.StateDir); err != nil {

@@ -37,6 +37,7 @@ type Config struct {
 	HealthAddr   string            // of /healthz and /livez; empty: not served
 	MetricsAddr  string            // of /metrics, /proxyMode and /configz; empty: not served
 	Delivery     model.Delivery    // of pods' and uplinks' ports; zero: model.Direct
+	BesideProxy  bool              // start although there are signs of a kube-proxy
 	Version      string
 	Settings     table.Settings // published for the fast path; zero: table.DefaultSettings
 	Stack        netdev.Stack   // the node's network; nil: that of the calling thread's namespace
