@@ -31,6 +31,9 @@ func TestCgroupRootOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
+	if err := ReachCgroupRoot(); err != nil {
+		t.Errorf("ReachCgroupRoot: %v, where the root was found", err)
+	}
 	name := "lace-test-" + strconv.Itoa(os.Getpid())
 	if err := unix.Mkdirat(int(root.Fd()), name, 0o755); err != nil {
 		t.Fatal(err)
@@ -80,6 +83,9 @@ func inContainer(t *testing.T) {
 	}
 	if _, err := openCgroupRoot(); !errors.Is(err, ErrNoCgroup) {
 		t.Errorf("openCgroupRoot: %v, want ErrNoCgroup", err)
+	}
+	if err := ReachCgroupRoot(); !errors.Is(err, ErrNoCgroup) {
+		t.Errorf("ReachCgroupRoot: %v, want ErrNoCgroup", err)
 	}
 	o := open(t, mountBPF(t))
 	if err := o.SyncAliases(aliasesOfTest()); err != nil {

@@ -11,7 +11,7 @@ func Judge(f Facts) (out []Finding) {
 	out = append(out, judgeFeatures(f.Features)...)
 	out = append(out, judgeCapabilities(f.MissingCaps), judgeMemlock(f), judgeBPFFS(f))
 	out = append(out, judgeForwarding(f.Forwarding)...)
-	out = append(out, judgeKubeProxy(f.KubeProxy), judgeFastpath(f))
+	out = append(out, judgeCgroup(f.NoCgroupRoot), judgeKubeProxy(f.KubeProxy), judgeFastpath(f))
 	out = append(out, judgeTrunk(&f)...)
 	return append(out, judgeDevices(&f)...)
 }
@@ -103,9 +103,20 @@ func judgeKubeProxy(signs []string) Finding {
 	const check = "kube-proxy"
 	if len(signs) > 0 {
 		return fail(check, "found: "+strings.Join(signs, ", "),
-			"stop kube-proxy and run kube-proxy --cleanup: two programs would carry the same Services")
+			"stop kube-proxy and run kube-proxy --cleanup: two programs would carry the same Services; docs/how-to/replace-kube-proxy.md has the order of things")
 	}
 	return ok(check, "no sign of it")
+}
+
+// judgeCgroup is about the programs by which the node's own processes reach its node ports;
+// nothing else needs them.
+func judgeCgroup(why string) Finding {
+	const check = "cgroup root"
+	if why != "" {
+		return warn(check, "the node's own processes would not reach its node ports: "+why,
+			"run lace check where lace-fastpath is to run, as root; there, mount the node's /sys/fs/cgroup")
+	}
+	return ok(check, "in reach, for the node's own node ports")
 }
 
 func counted(n int, what string) string {

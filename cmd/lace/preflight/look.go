@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lace-cni.io/lace/bench/lab/testenv"
+	"lace-cni.io/lace/slowpath/kubeproxy"
+	"lace-cni.io/lace/xdp"
 )
 
 // Look sees what there is to see. It never fails: what cannot be seen is missing from the
@@ -26,7 +27,8 @@ func Look(p Places) Facts {
 		Forwarding:   lookAtForwarding(),
 		Devices:      lookAtDevices(),
 		Pins:         lookAtPins(p.BPFFS),
-		KubeProxy:    lookForKubeProxy(),
+		KubeProxy:    kubeproxy.Look().Words(),
+		NoCgroupRoot: lookForCgroupRoot(),
 	}
 	f.Fastpath = readFastpath(filepath.Join(p.StateDir, "fastpath.json"))
 	f.FastpathAlive = isLocked(filepath.Join(p.StateDir, "fastpath.lock"))
@@ -104,19 +106,9 @@ func isLocked(path string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
 }
 
-// lookForKubeProxy finds signs of another program that carries Services.
-func lookForKubeProxy() (signs []string) {
-	comms, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, path := range comms {
-		if b, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(b)) == "kube-proxy" {
-			signs = append(signs, "process "+filepath.Base(filepath.Dir(path)))
-		}
+func lookForCgroupRoot() string {
+	if err := xdp.ReachCgroupRoot(); err != nil {
+		return err.Error()
 	}
-	if _, err := os.Stat("/sys/class/net/kube-ipvs0"); err == nil {
-		signs = append(signs, "device kube-ipvs0")
-	}
-	for _, t := range nftNames() {
-		signs = append(signs, fmt.Sprintf("nftables %s", t))
-	}
-	return signs
+	return ""
 }
