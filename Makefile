@@ -74,7 +74,7 @@ generate: ## Rebuild generated files; needs clang, llvm-strip and the libbpf hea
 verify: ## Fail when generated files, modules or documents are out of date
 	.ci/verify
 
-cluster-binaries: $(CLUSTER)/controlplane ## Build etcd, kube-apiserver and kube-controller-manager for tests, once
+cluster-binaries: $(CLUSTER)/controlplane $(CLUSTER)/node ## Build etcd, kube-apiserver, kube-controller-manager and kube-proxy for tests, once
 
 $(CLUSTER)/%: bench/cluster/binaries/%/main.go bench/cluster/binaries/go.mod
 	@mkdir -p $(@D)

@@ -9,9 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
-
-	"github.com/vishvananda/netns"
 )
 
 // API speaks to the API server as a user, in JSON.
@@ -26,34 +23,6 @@ func newAPI(server string, as *tls.Config, pid int) *API {
 		return dialIn(ctx, pid, network, addr)
 	}}
 	return &API{server, &http.Client{Transport: t}}
-}
-
-// dialIn makes a connection in the network namespace of a process: a socket stays in the
-// namespace in which it was made.
-func dialIn(ctx context.Context, pid int, network, addr string) (net.Conn, error) {
-	runtime.LockOSThread()
-	home, err := netns.Get()
-	if err != nil {
-		runtime.UnlockOSThread()
-		return nil, err
-	}
-	defer home.Close()
-	there, err := netns.GetFromPid(pid)
-	if err != nil {
-		runtime.UnlockOSThread()
-		return nil, err
-	}
-	defer there.Close()
-	if err := netns.Set(there); err != nil {
-		runtime.UnlockOSThread()
-		return nil, err
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if back := netns.Set(home); back != nil {
-		return conn, back // the thread stays locked, and ends with its goroutine
-	}
-	runtime.UnlockOSThread()
-	return conn, err
 }
 
 // Error is an answer that is no success.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/control/model"
 )
 
 // Cluster is a lab with a control plane.
@@ -21,6 +22,7 @@ type Cluster struct {
 	binary string
 	keys   *keys
 	server string
+	ends   []func() error // what else ends with the cluster
 }
 
 // apiPort is where the API server listens on the outside host.
@@ -47,7 +49,11 @@ func Start(ctx context.Context, t lab.Topology) (*Cluster, error) {
 // Close ends everything.
 func (c *Cluster) Close() error {
 	c.API.Close()
-	return c.Lab.Close()
+	var errs []error
+	for _, end := range c.ends {
+		errs = append(errs, end())
+	}
+	return errors.Join(append(errs, c.Lab.Close())...)
 }
 
 func (c *Cluster) boot(ctx context.Context) (err error) {
@@ -142,10 +148,22 @@ func (c *Cluster) AwaitAPIServer(ctx context.Context) error {
 	}
 }
 
+// AgentOptions are settings of an agent; zero values are those of lace-agent's flags, but
+// for the delivery.
+type AgentOptions struct {
+	Delivery    model.Delivery // zero: model.Direct
+	BesideProxy bool           // start although a kube-proxy is there
+}
+
 // StartAgent starts a node's agent, reading from the API server as the user of that
 // name, and returns its process as the node sees it. The rights of the user are the
 // caller's business.
 func (c *Cluster) StartAgent(ctx context.Context, n *lab.Node, user string) (pid int, err error) {
+	return c.StartAgentWith(ctx, n, user, AgentOptions{})
+}
+
+// StartAgentWith is StartAgent with other settings.
+func (c *Cluster) StartAgentWith(ctx context.Context, n *lab.Node, user string, o AgentOptions) (pid int, err error) {
 	if _, err := c.keys.client(user); err != nil {
 		return 0, err
 	}
@@ -153,7 +171,7 @@ func (c *Cluster) StartAgent(ctx context.Context, n *lab.Node, user string) (pid
 	if err != nil {
 		return 0, err
 	}
-	return c.StartProgram(ctx, n.Host, roleAgent, agentSpec{Node: n.Name, StateDir: n.StateDir(), Kubeconfig: config})
+	return c.StartProgram(ctx, n.Host, roleAgent, agentSpec{Node: n.Name, StateDir: n.StateDir(), Kubeconfig: config, AgentOptions: o})
 }
 
 // KillAgent kills a node's agent.

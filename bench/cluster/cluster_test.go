@@ -35,8 +35,20 @@ type world struct {
 	t testing.TB
 }
 
-// newWorld starts a cluster with its Nodes, rights, fast paths and agents.
+// newWorld starts a cluster with its Nodes, fast paths and agents.
 func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := emptyWorld(t)
+	for _, n := range w.Nodes() {
+		w.must(n.StartFastpath(t.Context()))
+		_, err := w.StartAgent(t.Context(), n, AgentUser)
+		w.must(err)
+	}
+	return w
+}
+
+// emptyWorld starts a cluster with its Nodes, and nothing that carries Services.
+func emptyWorld(t testing.TB) *world {
 	t.Helper()
 	Required(t)
 	c, err := Start(t.Context(), lab.Topology{})
@@ -55,11 +67,6 @@ func newWorld(t testing.TB) *world {
 	text, err := manifests.Files.ReadFile("nodes.yaml")
 	w.must(err)
 	w.must(c.CreateNodes(t.Context(), text))
-	for _, n := range c.Nodes() {
-		w.must(n.StartFastpath(t.Context()))
-		_, err := c.StartAgent(t.Context(), n, AgentUser)
-		w.must(err)
-	}
 	return w
 }
 
@@ -75,12 +82,16 @@ func (w *world) show() {
 	logs := map[string]string{}
 	for _, n := range w.Nodes() {
 		logs["agent of "+n.Name], logs["fastpath of "+n.Name] = w.Log(n.Host, roleAgent), w.Log(n.Host, "fastpath")
+		logs["kube-proxy of "+n.Name], logs["cleanup of "+n.Name] = w.Log(n.Host, roleKubeProxy), w.Log(n.Host, roleCleanup)
 	}
 	for _, role := range []string{roleEtcd, roleAPIServer, roleControllers} {
 		logs[role] = w.Log(w.Outside(), role)
 	}
 	for what, path := range logs {
-		b, _ := os.ReadFile(path)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // it never ran
+		}
 		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 		w.t.Logf("%s, last lines:\n%s", what, strings.Join(lines[max(0, len(lines)-12):], "\n"))
 	}
@@ -189,12 +200,7 @@ func TestAgentsReadTheAPI(t *testing.T) {
 	web := map[string]string{"app": "web"}
 	origins := []string{"shopper", "visitor", "n1", "n2"}
 	var service *corev1.Service
-	part := func(name string, f func()) {
-		ok := t.Run(name, func(t *testing.T) { w.t = t; f() })
-		if w.t = t; !ok {
-			t.FailNow() // what follows builds on it
-		}
-	}
+	part := w.parts()
 
 	part("without rights it says which are missing, and goes on when it has them", func() {
 		w.eventually("Problems that name the resources", func() error {

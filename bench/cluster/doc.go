@@ -4,11 +4,12 @@
 //
 // There is no kubelet: Nodes and Pods are objects that a test writes, and the lab's pods
 // are what they describe. EndpointSlices come from the controllers of the control plane,
-// ClusterIPs from the API server, and rights from RBAC, as in any cluster.
+// ClusterIPs from the API server, and rights from RBAC, as in any cluster. A node may have a
+// kube-proxy in place of Lace, or beside it.
 //
-// The binary is built by make cluster-binaries from a module of its own, so that the
+// The binaries are built by make cluster-binaries from a module of their own, so that the
 // project never links Kubernetes. Tests have the build tag "cluster", since that takes
-// long; without the binary they are skipped, or fail when LACE_REQUIRE_CLUSTER=1, as in
+// long; without the binaries they are skipped, or fail when LACE_REQUIRE_CLUSTER=1, as in
 // make e2e. Everything runs in namespaces of the lab, with keys made anew,
 // and ends with the test.
 //

@@ -23,14 +23,17 @@ const (
 	roleAPIServer   = "kube-apiserver"
 	roleControllers = "kube-controller-manager"
 	roleAgent       = "kube-agent"
+	roleKubeProxy   = "kube-proxy"
+	roleCleanup     = "cleanup"
 )
 
 // Main must be the first call of a TestMain that uses the package.
 func Main() {
-	for _, role := range []string{roleEtcd, roleAPIServer, roleControllers} {
+	for _, role := range []string{roleEtcd, roleAPIServer, roleControllers, roleKubeProxy} {
 		lab.Program(role, func(spec []byte) error { return become(role, spec) })
 	}
 	lab.Program(roleAgent, runAgent)
+	lab.Program(roleCleanup, runCleanup)
 	lab.Main()
 }
 
@@ -56,6 +59,7 @@ type agentSpec struct {
 	StateDir   string
 	Servers    []string
 	Kubeconfig string
+	AgentOptions
 }
 
 // runAgent does what lace-agent does with an API server.
@@ -79,6 +83,7 @@ func runAgent(text []byte) error {
 			StateDir: s.StateDir, BPFFS: lab.BPFDir(s.StateDir), NodeName: s.Node,
 			Source: source, SourceName: "kube", SourcePart: true, Tell: teller.Tell,
 			HealthAddr: agent.DefaultHealthAddr, MetricsAddr: agent.DefaultMetricsAddr,
+			Delivery: s.Delivery, BesideProxy: s.BesideProxy,
 			Version: "lab", Log: log,
 		})
 	})
