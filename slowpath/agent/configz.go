@@ -22,6 +22,7 @@ type configz struct {
 	Mode               string        `json:"mode"`
 	Lane               string        `json:"lane"`
 	Delivery           string        `json:"delivery"`
+	BesideProxy        bool          `json:"besideKubeProxy"`
 	SourcePorts        [2]uint16     `json:"sourcePorts"`
 	HalfOpenMax        uint32        `json:"halfOpenMax"`
 	AnswersPerSecond   uint32        `json:"answersPerSecond"`
@@ -49,7 +50,7 @@ func (c *Config) effective() any {
 		Version: c.Version, NodeName: c.NodeName, Source: c.SourceName, APIServers: []string{},
 		StateDir: c.StateDir, BPFFS: c.BPFFS, ServiceCIDRs: []string{}, NodePortAddresses: c.NodePorts.String(),
 		HealthzBindAddress: c.HealthAddr, MetricsBindAddress: c.MetricsAddr,
-		Mode: "lace", Lane: "off", Delivery: c.Delivery.String(),
+		Mode: "lace", Lane: "off", Delivery: c.Delivery.String(), BesideProxy: c.BesideProxy,
 		SourcePorts: [2]uint16{s.SourcePortFirst, s.SourcePortLast}, HalfOpenMax: s.HalfOpenMax, AnswersPerSecond: s.AnswersPerSecond,
 		Timeouts: timeouts(&s.Timeouts),
 	}
