@@ -106,10 +106,10 @@ func (t *tables) refuse(err error) {
 }
 
 // use puts a snapshot into service. The order keeps every packet under tables that know
-// it: sockets are sent to no alias that goes; claims that go are gone before the tables that knew them; claims that come, come
-// after the tables that know them. What the lane must not repeat any more is revoked
-// right behind the swap, so that whatever it leaves to Go is judged by the new tables, and
-// before a port's number can mean another device.
+// it: sockets are sent to no alias that goes; claims that go are gone before the tables that
+// knew them; claims that come, come after the tables that know them. What the lane must not
+// repeat any more is revoked right behind the swap, so that whatever it leaves to Go is
+// judged by the new tables, and before a port's number can mean another device.
 func (t *tables) use(ctx context.Context, next *table.Snapshot) {
 	err := errors.Join(t.kernel.TrimAliases(aliases(next)), t.kernel.TrimClaims(claims(next)), t.backends.widen(next, time.Now()))
 	old := t.current.Swap(next)
