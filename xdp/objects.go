@@ -55,14 +55,15 @@ type Objects struct {
 // Opened says what Open found.
 type Opened struct {
 	Kept      bool     // the flow table of an earlier process was taken over
+	Programs  bool     // the programs of an earlier process were taken over, nothing was loaded
 	Replaced  []string // pinned maps that were damaged, foreign, or of another layout or size, and were made afresh
 	LostFlows int      // flows that went with a replaced flow table
 }
 
 // Open probes the kernel, takes over the maps that an earlier process pinned, makes those
-// that are missing, and loads the programs. What is attached already goes on with its old
-// program until AttachTrunk and SyncPorts replace it in place, so that no packet meets a
-// program whose maps are not filled.
+// that are missing, and takes over or loads the programs. What is attached already goes on
+// with its old program until AttachTrunk and SyncPorts replace it in place, so that no packet
+// meets a program whose maps are not filled.
 //
 // A pinned map that is damaged, foreign, or of another layout or size is unpinned and made
 // afresh, with a line in the log; Opened tells which, and how many flows were lost.
@@ -101,10 +102,13 @@ func (o *Objects) load(flowSlots int) error {
 		return err
 	}
 	defer closeMaps(kept)
-	if err := spec.LoadAndAssign(&o.bpf, &ebpf.CollectionOptions{MapReplacements: kept}); err != nil {
-		return fmt.Errorf("loading BPF programs: %w", err)
+	if err := spec.LoadAndAssign(&o.bpf.LaceMaps, &ebpf.CollectionOptions{MapReplacements: kept}); err != nil {
+		return fmt.Errorf("making BPF maps: %w", err)
 	}
 	if err := o.pinMissing(kept); err != nil {
+		return err
+	}
+	if err := o.loadPrograms(spec); err != nil {
 		return err
 	}
 	_, o.opened.Kept = kept[bpf.LaceMapFlows]

@@ -40,7 +40,7 @@ func TestReopen(t *testing.T) {
 	must(t, o.Close())
 
 	n.o = open(t, bpffs)
-	if d := cmp.Diff(Opened{Kept: true}, n.o.Opened()); d != "" {
+	if d := cmp.Diff(Opened{Kept: true, Programs: true}, n.o.Opened()); d != "" {
 		t.Errorf("opened again (-want +got)\n%s", d)
 	}
 	after, err := n.o.Counters()
@@ -70,6 +70,7 @@ func TestDamagedPins(t *testing.T) {
 		replaced []string
 		lost     int
 		says     string
+		programs bool // none had to be loaded, for no map is another
 	}{
 		"a flow table of another size is given up, its flows counted": {
 			func(t *testing.T, o *Objects, p pins) {
@@ -82,41 +83,41 @@ func TestDamagedPins(t *testing.T) {
 				if d := cmp.Diff(Opened{Replaced: []string{"flow_tags", "flows"}, LostFlows: 1}, found); d != "" {
 					t.Errorf("opened larger (-want +got)\n%s", d)
 				}
-			}, []string{"flow_tags", "flows"}, 0, "MaxEntries: 4097 changed to 1025"},
+			}, []string{"flow_tags", "flows"}, 0, "MaxEntries: 4097 changed to 1025", false},
 		"a program in the place of a map": {
 			func(t *testing.T, o *Objects, p pins) {
 				must(t, os.Remove(p.mapPath("claims")))
 				must(t, o.bpf.ToGo.Pin(p.mapPath("claims")))
-			}, []string{"claims"}, 0, "claims"},
+			}, []string{"claims"}, 0, "claims", false},
 		"a directory in the place of a map": {
 			func(t *testing.T, o *Objects, p pins) {
 				must(t, os.Remove(p.mapPath("ports")))
 				must(t, os.Mkdir(p.mapPath("ports"), 0o700))
-			}, []string{"ports"}, 0, "ports"},
+			}, []string{"ports"}, 0, "ports", false},
 		"a flow table of other slots": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("flows"), ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 64, MaxEntries: 1025})
-			}, []string{"flows"}, 0, "ValueSize"},
+			}, []string{"flows"}, 0, "ValueSize", false},
 		"tags of another size are made afresh, the flows stay": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("flow_tags"), ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 64, Flags: unix.BPF_F_MMAPABLE})
-			}, []string{"flow_tags"}, 0, "MaxEntries"},
+			}, []string{"flow_tags"}, 0, "MaxEntries", false},
 		"missing tags are made, the flows stay": {
-			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("flow_tags"))) }, nil, 0, ""},
+			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("flow_tags"))) }, nil, 0, "", false},
 		"tags of something else are made right, the flows stay": {
-			func(t *testing.T, o *Objects, p pins) { copy(o.tags, bytes.Repeat([]byte{0xa5}, len(o.tags))) }, nil, 0, ""},
+			func(t *testing.T, o *Objects, p pins) { copy(o.tags, bytes.Repeat([]byte{0xa5}, len(o.tags))) }, nil, 0, "", true},
 		"a hash in the place of the counters": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("counters"), ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: 16, MaxEntries: 80})
-			}, []string{"counters"}, 0, "Type"},
+			}, []string{"counters"}, 0, "Type", false},
 		"a missing map is made and nothing else touched": {
-			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("sources"))) }, nil, 0, ""},
+			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("sources"))) }, nil, 0, "", false},
 		"maps of another layout are given up together": {
 			func(t *testing.T, o *Objects, p pins) {
 				s := o.settings
 				s.Layout = Layout + 1
 				must(t, o.set(s))
-			}, []string{"backend_filter", "backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "low_devices", "police", "police_ports", "police_prefixes", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 5"},
+			}, []string{"backend_filter", "backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "low_devices", "police", "police_ports", "police_prefixes", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 5", false},
 	} {
 		t.Run(does, func(t *testing.T) {
 			bpffs := mountBPF(t)
@@ -134,7 +135,7 @@ func TestDamagedPins(t *testing.T) {
 			t.Cleanup(func() { again.Close() })
 			got := again.Opened()
 			slices.Sort(got.Replaced)
-			want := Opened{Kept: !slices.Contains(c.replaced, "flows"), Replaced: c.replaced, LostFlows: c.lost}
+			want := Opened{Kept: !slices.Contains(c.replaced, "flows"), Programs: c.programs, Replaced: c.replaced, LostFlows: c.lost}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}

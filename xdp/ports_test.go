@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -124,7 +125,7 @@ func TestVanishedDevice(t *testing.T) {
 	check(t, n.run(t, n.o.bpf.FromGo, frame, skb{Ifindex: 1}), want)
 }
 
-// TestUpdateInPlace: a process that starts again puts its programs into the links that are
+// TestUpdateInPlace: a process of another build puts its programs into the links that are
 // there, so that no packet slips by, and finishes what happened while it was away.
 func TestUpdateInPlace(t *testing.T) {
 	bpffs := mountBPF(t)
@@ -132,6 +133,7 @@ func TestUpdateInPlace(t *testing.T) {
 	links, programs := n.linkIDs(t), firstProgram(t, n.pod)
 	must(t, n.o.Close())
 	wantPrograms(t, n.pod, onPod)
+	must(t, os.RemoveAll(pinsUnder(bpffs).programs())) // those of this build, which loads its own then
 
 	n.o = open(t, bpffs)
 	if firstProgram(t, n.pod) != programs {
