@@ -36,6 +36,7 @@ type observer struct {
 	tally     *tally
 	mended    *repairs
 	ports     *portWatch
+	proxies   *proxyWatch
 	asked     *servicehealth.Set
 	applied   *applied
 	started   time.Time

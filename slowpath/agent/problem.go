@@ -23,11 +23,12 @@ func (o *observer) State() *publish.State {
 	return &state
 }
 
-// problems are those of the publisher, those of node ports and health check ports, what fills up, who loses packets for
-// their length, and what ails the fast path.
+// problems are those of the publisher, those of node ports and health check ports, a
+// kube-proxy that came, what fills up, who loses packets for their length, and what ails the
+// fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
-	more := o.ports.found()
+	more := slices.Concat(o.ports.found(), o.proxies.found())
 	if o.asked != nil {
 		more = slices.Concat(more, o.asked.Problems())
 	}
