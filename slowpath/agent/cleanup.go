@@ -15,8 +15,9 @@ import (
 )
 
 // Cleanup removes everything that Lace has left on the node: the routes of the service
-// ranges, pinned programs, links and maps with all flows, the trunk, the files of the
-// state directory, and the directory itself when nothing else is in it. It needs no
+// ranges, its reservation of source ports, pinned programs, links and maps with all flows,
+// the trunk, the files of the state directory, and the directory itself when nothing else is
+// in it. It needs no
 // cluster and only StateDir, BPFFS, Stack and Log of the Config. It is refused while an
 // agent or a fast path runs. removed says what was there and is gone, a line each, also
 // when something else could not be removed; where there is nothing it is empty.
@@ -48,6 +49,7 @@ func cleanup(c Config) ([]string, error) {
 	}
 	var s sweep
 	s.routes(c.Stack)
+	s.sourcePorts(&c)
 	s.pins(c.BPFFS)
 	s.trunk(&c)
 	s.files(&c, there)
@@ -74,6 +76,11 @@ func (s *sweep) routes(stack netdev.Stack) {
 	gone, err := attach.RemoveRoutes(stack)
 	s.note(nil, len(gone) > 0, "routes of service ranges: %s", join(gone))
 	s.note(err, false, "")
+}
+
+func (s *sweep) sourcePorts(c *Config) {
+	gone, err := c.reservation().Release()
+	s.note(err, len(gone) > 0, "source ports, from net.ipv4.ip_local_reserved_ports: %s", join(gone))
 }
 
 func (s *sweep) pins(bpffs string) {

@@ -18,18 +18,24 @@ const portsEvery = 5 * time.Second
 // portWatch finds node ports that a process of the node listens on too, and keeps the range
 // of source ports to Lace.
 type portWatch struct {
-	proc, sys string
-	node      string
-	span      hostport.Span
-	problems  atomic.Pointer[[]model.Problem]
-	changed   func() // told when Problems are others
+	proc     string
+	node     string
+	reserved hostport.Reservation
+	span     hostport.Span
+	problems atomic.Pointer[[]model.Problem]
+	changed  func() // told when Problems are others
 }
 
 func newPortWatch(c *Config) *portWatch {
 	return &portWatch{
-		proc: "/proc/thread-self/net", sys: "/proc/sys/net/ipv4", node: c.NodeName,
+		proc: "/proc/thread-self/net", node: c.NodeName, reserved: c.reservation(),
 		span: hostport.Span{First: c.Settings.SourcePortFirst, Last: c.Settings.SourcePortLast},
 	}
+}
+
+// reservation is that of source ports.
+func (c *Config) reservation() hostport.Reservation {
+	return hostport.Reservation{Sys: "/proc/sys/net/ipv4", Record: c.path("reserved-ports")}
 }
 
 // run looks every few seconds until ctx ends.
@@ -61,7 +67,7 @@ func (w *portWatch) found() []model.Problem {
 }
 
 func (w *portWatch) look(s *publish.State) (out []model.Problem) {
-	if _, err := hostport.Reserve(w.sys, w.span); err != nil && w.span.First != 0 {
+	if _, err := w.reserved.Reserve(w.span); err != nil && w.span.First != 0 {
 		out = append(out, model.Problem{Kind: "Node", Object: w.node, Reason: "SourcePortsNotReserved", Message: fmt.Sprintf(
 			"processes of the node may get source ports %s, which Lace uses for connections that it passes on to other nodes: %v; add them to net.ipv4.ip_local_reserved_ports", w.span, err)})
 	}

@@ -28,7 +28,7 @@ func TestProcessOnANodePort(t *testing.T) {
 			{Frontends: []model.Frontend{at("172.30.0.11", model.TCP), at("fd30::11", model.TCP)}},
 		}}},
 	}
-	w := &portWatch{proc: "/proc/thread-self/net", sys: "/proc/sys/net/ipv4", node: "n1"}
+	w := &portWatch{proc: "/proc/thread-self/net", reserved: hostport.Reservation{Sys: "/proc/sys/net/ipv4"}, node: "n1"}
 	problems := func() (out []string) {
 		for _, p := range w.look(state) {
 			out = append(out, p.Kind+" "+p.Object+" "+p.Field+" "+p.Reason)
@@ -48,7 +48,7 @@ func TestProcessOnANodePort(t *testing.T) {
 
 // TestSourcePortsThatCannotBeReserved are told.
 func TestSourcePortsThatCannotBeReserved(t *testing.T) {
-	w := &portWatch{sys: t.TempDir(), node: "n1", span: hostport.Span{First: 61000, Last: 65535}}
+	w := &portWatch{reserved: hostport.Reservation{Sys: t.TempDir()}, node: "n1", span: hostport.Span{First: 61000, Last: 65535}}
 	if got := w.look(nil); len(got) != 1 || got[0].Reason != "SourcePortsNotReserved" {
 		t.Errorf("problems %v", got)
 	}

@@ -64,29 +64,6 @@ func TestListsThatAreNotThereOrMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestReserve(t *testing.T) {
-	for _, tc := range []struct{ name, given, reserved, want string }{
-		{"a range outside of what processes get is left alone", "32768\t60999\n", "8080\n", "8080\n"},
-		{"one inside is reserved beside what is", "32768\t65535\n", "8080,9000-9010\n", "8080,9000-9010,61000-65535"},
-		{"one that touches it too", "32768\t61000\n", "\n", "61000-65535"},
-		{"one that is reserved stays", "1024\t65535\n", "60000-65535\n", "60000-65535\n"},
-	} {
-		dir := files(t, map[string]string{"ip_local_port_range": tc.given, "ip_local_reserved_ports": tc.reserved})
-		wrote, err := Reserve(dir, Span{61000, 65535})
-		b, _ := os.ReadFile(filepath.Join(dir, "ip_local_reserved_ports"))
-		if err != nil || string(b) != tc.want || wrote != (tc.want != tc.reserved) {
-			t.Errorf("%s: %q, wrote %v, %v; want %q", tc.name, b, wrote, err, tc.want)
-		}
-		if again, err := Reserve(dir, Span{61000, 65535}); again || err != nil {
-			t.Errorf("%s: written twice, %v", tc.name, err)
-		}
-	}
-	dir := files(t, map[string]string{"ip_local_port_range": "1 65535", "ip_local_reserved_ports": "x"})
-	if _, err := Reserve(dir, Span{61000, 65535}); err == nil || !strings.Contains(err.Error(), "x") {
-		t.Errorf("error %v, want one that names what is wrong", err)
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add("  sl  local_address rem_address   st\n   0: 00000000:7580 00000000:0000 0A 00000000:00000000\n")
 	f.Add("0: : 0A\n0: FFFFFFFF:FFFF x 07 y")

@@ -1,73 +1,108 @@
 package hostport
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Span is a range of ports, both ends included.
-type Span struct{ First, Last uint16 }
-
-func (s Span) String() string {
-	if s.First == s.Last {
-		return strconv.Itoa(int(s.First))
-	}
-	return fmt.Sprintf("%d-%d", s.First, s.Last)
+// Reservation keeps the kernel from giving some ports to processes that ask for any, and
+// remembers which of them nobody else had reserved. Not safe for concurrent use.
+type Reservation struct {
+	Sys    string // settings of the network namespace, usually /proc/sys/net/ipv4: both families go by it
+	Record string // file that says what was added to them; it lives as long as they do, until the node starts anew
 }
 
-func (s Span) overlaps(o Span) bool { return s.First <= o.Last && o.First <= s.Last }
+// The kernel's lists: ports that processes are given, and those of them that they are not.
+func (r Reservation) given() string    { return filepath.Join(r.Sys, "ip_local_port_range") }
+func (r Reservation) reserved() string { return filepath.Join(r.Sys, "ip_local_reserved_ports") }
 
-// Reserve keeps the kernel from giving a port of the span to a process that asks for any,
-// under sys, usually /proc/sys/net/ipv4: both families go by it. It writes only when the
-// span lies in the range of such ports (ip_local_port_range) and is not reserved already,
-// and adds to what is reserved (ip_local_reserved_ports). It reports whether it wrote.
-func Reserve(sys string, want Span) (bool, error) {
-	given, err := spansIn(filepath.Join(sys, "ip_local_port_range"))
+// Reserve writes only when the span lies in the range of ports that processes are given and
+// is not reserved already, and adds to what is reserved. It reports whether it wrote.
+//
+// The record is written first: what follows from a record without its ports is nothing.
+func (r Reservation) Reserve(want Span) (bool, error) {
+	given, err := spansIn(r.given())
 	if err != nil {
 		return false, err
 	}
 	if len(given) != 2 || !want.overlaps(Span{given[0].First, given[1].First}) {
 		return false, nil
 	}
-	path := filepath.Join(sys, "ip_local_reserved_ports")
-	reserved, err := spansIn(path)
+	reserved, err := spansIn(r.reserved())
 	if err != nil {
 		return false, err
 	}
 	if slices.ContainsFunc(reserved, func(s Span) bool { return s.First <= want.First && want.Last <= s.Last }) {
 		return false, nil
 	}
-	var words []string
-	for _, s := range append(reserved, want) {
-		words = append(words, s.String())
+	before, err := r.recorded()
+	if err != nil {
+		return false, err
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(words, ",")), 0o644); err != nil {
-		return false, fmt.Errorf("reserving ports %s: %w", want, err)
+	var mine, all ports
+	mine.set(true, want)
+	mine.set(false, reserved...) // somebody else's
+	mine.set(true, before...)
+	all.set(true, append(reserved, want)...)
+	if err := replace(r.Record, mine.text()); err != nil {
+		return false, fmt.Errorf("noting which ports are reserved: %w", err)
 	}
-	return true, nil
+	return true, r.write(&all)
 }
 
-// spansIn reads numbers and ranges between blanks or commas.
-func spansIn(path string) (out []Span, err error) {
-	b, err := os.ReadFile(path)
+// Release takes back what Reserve has added, and leaves what others have reserved. It
+// returns what it took back. Where there is no record it does nothing.
+func (r Reservation) Release() ([]Span, error) {
+	mine, err := r.recorded()
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range strings.FieldsFunc(string(b), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }) {
-		from, to, isRange := strings.Cut(w, "-")
-		if !isRange {
-			to = from
-		}
-		first, err1 := strconv.ParseUint(from, 10, 16)
-		last, err2 := strconv.ParseUint(to, 10, 16)
-		if err1 != nil || err2 != nil {
-			return nil, fmt.Errorf("%s: %q is no port or range of ports", path, w)
-		}
-		out = append(out, Span{uint16(first), uint16(last)})
+	reserved, err := spansIn(r.reserved())
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	var left, taken ports
+	left.set(true, reserved...)
+	left.set(false, mine...)
+	taken.set(true, reserved...)
+	taken.set(false, left.spans()...)
+	gone := taken.spans()
+	if len(gone) > 0 {
+		if err := r.write(&left); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Remove(r.Record); !errors.Is(err, fs.ErrNotExist) {
+		return gone, err
+	}
+	return gone, nil
+}
+
+func (r Reservation) recorded() ([]Span, error) {
+	s, err := spansIn(r.Record)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// write replaces what is reserved. The kernel takes an empty line for nothing.
+func (r Reservation) write(all *ports) error {
+	if err := os.WriteFile(r.reserved(), []byte(all.text()), 0o644); err != nil {
+		return fmt.Errorf("reserving ports %s: %w", strings.TrimSpace(all.text()), err)
+	}
+	return nil
+}
+
+// replace writes a file as a whole or not at all.
+func replace(path, text string) error {
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
