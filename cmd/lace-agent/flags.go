@@ -32,6 +32,7 @@ type options struct {
 	delivery    string
 	healthAddr  string
 	metricsAddr string
+	profiling   bool
 	beside      bool
 	cleanup     bool
 	logFormat   string
@@ -53,7 +54,8 @@ func flags(o *options) *flag.FlagSet {
 	f.StringVar(&o.lane, "lane", "on", "`mode`, on or off: whether the kernel carries established connections, or every packet of theirs goes through Go")
 	f.StringVar(&o.delivery, "delivery", "stack", "`mode`, stack or direct: whether the node's own stack routes packets of Services, with its firewall and other rules, or they go straight to the pod or next hop")
 	f.StringVar(&o.healthAddr, "healthz-bind-address", agent.DefaultHealthAddr, "`address` of /healthz and /livez; empty: not served")
-	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics, /proxyMode and /configz; empty: not served")
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", agent.DefaultMetricsAddr, "`address` of /metrics, /metrics/slis, /healthz, /proxyMode and /configz; empty: not served")
+	f.BoolVar(&o.profiling, "profiling", false, "serve /debug/pprof beside /metrics, to clients on this machine's loopback addresses only")
 	f.BoolVar(&o.beside, "beside-kube-proxy", false, "start although a kube-proxy runs or has left its rules: while it is replaced, or where it carries other Services than Lace")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
 	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
@@ -113,7 +115,7 @@ func noSource() error {
 func (o *options) config(errs io.Writer) agent.Config {
 	return agent.Config{
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
-		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr,
+		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr, Profiling: o.profiling,
 		Settings: o.settings(), Delivery: o.deliveryKind(), BesideProxy: o.beside, Version: version, Log: slog.New(o.handler(errs)),
 	}
 }

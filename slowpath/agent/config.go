@@ -36,6 +36,7 @@ type Config struct {
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
 	MetricsAddr  string            // of /metrics, /proxyMode and /configz; empty: not served
+	Profiling    bool              // /debug/pprof, too, to clients of this machine
 	Delivery     model.Delivery    // of pods' and uplinks' ports; zero: model.Direct
 	BesideProxy  bool              // start although there are signs of a kube-proxy
 	Version      string

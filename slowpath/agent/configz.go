@@ -19,6 +19,7 @@ type configz struct {
 	NodePortAddresses  string        `json:"nodePortAddresses"`
 	HealthzBindAddress string        `json:"healthzBindAddress"`
 	MetricsBindAddress string        `json:"metricsBindAddress"`
+	Profiling          bool          `json:"profiling"`
 	Mode               string        `json:"mode"`
 	Lane               string        `json:"lane"`
 	Delivery           string        `json:"delivery"`
@@ -49,7 +50,7 @@ func (c *Config) effective() any {
 	out := configz{
 		Version: c.Version, NodeName: c.NodeName, Source: c.SourceName, APIServers: []string{},
 		StateDir: c.StateDir, BPFFS: c.BPFFS, ServiceCIDRs: []string{}, NodePortAddresses: c.NodePorts.String(),
-		HealthzBindAddress: c.HealthAddr, MetricsBindAddress: c.MetricsAddr,
+		HealthzBindAddress: c.HealthAddr, MetricsBindAddress: c.MetricsAddr, Profiling: c.Profiling,
 		Mode: "lace", Lane: "off", Delivery: c.Delivery.String(), BesideProxy: c.BesideProxy,
 		SourcePorts: [2]uint16{s.SourcePortFirst, s.SourcePortLast}, HalfOpenMax: s.HalfOpenMax, AnswersPerSecond: s.AnswersPerSecond,
 		Timeouts: timeouts(&s.Timeouts),

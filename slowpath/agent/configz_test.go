@@ -33,7 +33,7 @@ func TestConfigz(t *testing.T) {
 	want := map[string]map[string]any{"lace-agent": {
 		"version": "v1", "nodeName": "n1", "source": "silence", "apiServers": []any{"192.0.2.10:6443"},
 		"stateDir": c.StateDir, "bpffs": c.BPFFS, "serviceCIDRs": []any{"10.96.0.0/16"}, "nodePortAddresses": "172.30.0.0/24",
-		"healthzBindAddress": c.HealthAddr, "metricsBindAddress": c.MetricsAddr, "mode": "lace", "lane": "on", "delivery": "direct", "besideKubeProxy": false,
+		"healthzBindAddress": c.HealthAddr, "metricsBindAddress": c.MetricsAddr, "profiling": false, "mode": "lace", "lane": "on", "delivery": "direct", "besideKubeProxy": false,
 		"sourcePorts": []any{61000., 65535.}, "halfOpenMax": 65536., "answersPerSecond": 10000.,
 		"timeouts": map[string]any{"tcpHalfOpen": "1m0s", "tcpEstablished": "24h0m0s", "tcpClosing": "1h0m0s", "tcpClosed": "1m0s", "udpNew": "30s", "udp": "2m0s", "sctp": "3m30s"},
 	}}

@@ -38,12 +38,17 @@ func (c *Config) listen(seen *observer, m *metrics.Metrics, mended *repairs) (ru
 	}
 	if c.MetricsAddr != "" {
 		var scraped *health.Server
-		if scraped, err = health.NewMetrics(c.MetricsAddr, m.Handler(), c.effective(), c.Log); err != nil {
+		if scraped, err = health.NewMetrics(c.MetricsAddr, c.pages(m), c.Log); err != nil {
 			return nil, err
 		}
 		run = append(run, scraped.Run)
 	}
 	return run, nil
+}
+
+// pages are what the metrics server shows.
+func (c *Config) pages(m *metrics.Metrics) health.Pages {
+	return health.Pages{Metrics: m.Handler(), SLIs: m.SLIs(), Pinged: m.Pinged, Configuration: c.effective(), Profiling: c.Profiling}
 }
 
 // knownPorts are those of the last snapshot, whose ids go on. Without one, or with a

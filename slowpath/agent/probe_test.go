@@ -97,6 +97,15 @@ func TestProbesFollowTheNode(t *testing.T) {
 			t.Errorf("no line %s", line)
 		}
 	}
+	indicators := fetch(t, "http://"+c.MetricsAddr+"/metrics/slis")
+	for _, line := range []string{
+		`kubernetes_healthcheck{name="node-eligible",type="healthz"} 0`, `kubernetes_healthcheck{name="fastpath",type="healthz"} 1`,
+		`kubernetes_healthchecks_total{name="publishing",status="success",type="livez"} 7`,
+	} {
+		if !strings.Contains(indicators, line) {
+			t.Errorf("no line %s in %s", line, indicators)
+		}
+	}
 	if strings.Contains(page, `kubeproxy_proxy_healthz_total{code="503"} 0`) {
 		t.Error("failures of /healthz are not counted")
 	}

@@ -105,7 +105,7 @@ func servers(t *testing.T) map[string]string {
 		}
 	})
 	all := map[string]string{"probes": serve(t, probes, err)}
-	metrics, err := NewMetrics("127.0.0.1:0", long, nil, nil)
+	metrics, err := NewMetrics("127.0.0.1:0", Pages{Metrics: long, SLIs: long}, nil)
 	all["metrics"] = serve(t, metrics, err)
 	return all
 }

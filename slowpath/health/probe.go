@@ -13,6 +13,8 @@ type Answer struct {
 	NodeEligible *bool             `json:"nodeEligible,omitempty"` // /healthz only
 	Healthy      bool              `json:"healthy"`
 	Status       map[string]Family `json:"status"` // by family: IPv4 and IPv6 are published together
+
+	checks []Check
 }
 
 // Family is the health of one address family.
@@ -26,11 +28,16 @@ func healthz(s State, now time.Time) Answer {
 	works := s.Works(now)
 	a := answer(s, works, now)
 	a.NodeEligible, a.Healthy = &s.Eligible, works && s.Eligible
+	a.checks = s.checks(now)
 	return a
 }
 
 // livez answers the kubelet: whether this agent is worth keeping.
-func livez(s State, now time.Time) Answer { return answer(s, s.publishes(now), now) }
+func livez(s State, now time.Time) Answer {
+	a := answer(s, s.publishes(now), now)
+	a.checks = s.checks(now)[:1]
+	return a
+}
 
 func answer(s State, works bool, now time.Time) Answer {
 	f := Family{LastUpdated: s.Updated, Healthy: works}
@@ -44,14 +51,14 @@ func answer(s State, works bool, now time.Time) Answer {
 type rule func(State, time.Time) Answer
 
 // probe serves one of the two answers: 200 when healthy, else 503.
-func probe(state func() State, now func() time.Time, answer rule, answered func(code int)) http.HandlerFunc {
+func probe(state func() State, now func() time.Time, answer rule, answered func(code int, checks []Check)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		a := answer(state(), now())
 		code := http.StatusOK
 		if !a.Healthy {
 			code = http.StatusServiceUnavailable
 		}
-		answered(code)
+		answered(code, a.checks)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(code)

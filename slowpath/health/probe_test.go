@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,9 +40,15 @@ func TestProbes(t *testing.T) {
 					rule = livez
 				}
 				w := httptest.NewRecorder()
-				probe(state, func() time.Time { return now }, rule, func(int) {})(w, httptest.NewRequest(http.MethodGet, path, nil))
+				var code int
+				var checks []Check
+				probe(state, func() time.Time { return now }, rule, func(c int, all []Check) { code, checks = c, all })(w, httptest.NewRequest(http.MethodGet, path, nil))
 				if w.Code != want {
 					t.Errorf("%s: %d, want %d; body %s", path, w.Code, want, w.Body)
+				}
+				fails := slices.ContainsFunc(checks, func(c Check) bool { return !c.Holds })
+				if code != w.Code || len(checks) == 0 || fails != (want != 200) {
+					t.Errorf("%s: told of %d because of %v, want %d", path, code, checks, want)
 				}
 			}
 		})
@@ -68,7 +75,7 @@ func TestBodies(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			probe(state, func() time.Time { return now }, c.rule, func(int) {})(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			probe(state, func() time.Time { return now }, c.rule, func(int, []Check) {})(w, httptest.NewRequest(http.MethodGet, "/", nil))
 			var got map[string]any
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatalf("%s: %v", w.Body, err)

@@ -31,29 +31,58 @@ type Server struct {
 	http     *http.Server
 }
 
+// Answered is told of every answer of a probe: the path, the code, and what it follows from.
+type Answered func(path string, code int, checks []Check)
+
 // NewProbes listens for /healthz and /livez at the address, usually 0.0.0.0:10256.
-// state is called for every request, and then answered, which may be nil, with the path and
-// the code of the answer; both from any goroutine.
-func NewProbes(addr string, state func() State, answered func(path string, code int), log *slog.Logger) (*Server, error) {
-	if answered == nil {
-		answered = func(string, int) {}
-	}
+// state is called for every request, and then answered, which may be nil; both from any
+// goroutine.
+func NewProbes(addr string, state func() State, answered Answered, log *slog.Logger) (*Server, error) {
 	mux := http.NewServeMux()
 	for path, rule := range map[string]rule{"/healthz": healthz, "/livez": livez} {
-		mux.Handle("GET "+path, probe(state, time.Now, rule, func(code int) { answered(path, code) }))
+		mux.Handle("GET "+path, probe(state, time.Now, rule, answered.of(path)))
 	}
 	return listen("health probes", addr, mux, log)
 }
 
-// NewMetrics listens for /metrics, /healthz, /proxyMode and /configz at the address, usually
-// 127.0.0.1:10249. configuration is shown as JSON.
-func NewMetrics(addr string, metrics http.Handler, configuration any, log *slog.Logger) (*Server, error) {
+// of is told of the answers of one path.
+func (a Answered) of(path string) func(code int, checks []Check) {
+	if a == nil {
+		return func(int, []Check) {}
+	}
+	return func(code int, checks []Check) { a(path, code, checks) }
+}
+
+// Pages are what the metrics server shows.
+type Pages struct {
+	Metrics       http.Handler
+	SLIs          http.Handler // how checks of health have come out
+	Pinged        func()       // told of every answer of /healthz, from any goroutine; nil: nobody is
+	Configuration any          // shown as JSON
+	Profiling     bool         // serve /debug/pprof to clients of this machine
+}
+
+// NewMetrics listens for /metrics, /metrics/slis, /healthz, /proxyMode, /configz and, if
+// asked to, /debug/pprof at the address, usually 127.0.0.1:10249.
+func NewMetrics(addr string, p Pages, log *slog.Logger) (*Server, error) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics)
-	mux.Handle("GET /healthz", word("ok"))
+	mux.Handle("GET /metrics", p.Metrics)
+	mux.Handle("GET /metrics/slis", p.SLIs)
+	mux.Handle("GET /healthz", told(p.Pinged, word("ok")))
 	mux.Handle("GET /proxyMode", word("lace"))
-	mux.Handle("GET /configz", page(configuration))
+	mux.Handle("GET /configz", page(p.Configuration))
+	if p.Profiling {
+		profiles(mux)
+	}
 	return listen("metrics", addr, mux, log)
+}
+
+// told serves a page and tells of it.
+func told(of func(), h http.HandlerFunc) http.HandlerFunc {
+	if of == nil {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request) { of(); h(w, r) }
 }
 
 // page serves a value as JSON, for people and programs alike.

@@ -61,12 +61,20 @@ func TestProbeServer(t *testing.T) {
 }
 
 func TestMetricsServer(t *testing.T) {
-	s, err := NewMetrics("127.0.0.1:0", word("lace_build_info 1\n"), map[string]int{"a": 1}, nil)
+	pinged := 0
+	s, err := NewMetrics("127.0.0.1:0", Pages{
+		Metrics: word("lace_build_info 1\n"), SLIs: word("kubernetes_healthcheck 1\n"), Pinged: func() { pinged++ }, Configuration: map[string]int{"a": 1},
+	}, nil)
 	addr := serve(t, s, err)
-	for path, want := range map[string]string{"/metrics": "lace_build_info 1\n", "/healthz": "ok", "/proxyMode": "lace", "/configz": "{\n  \"a\": 1\n}\n"} {
+	for path, want := range map[string]string{
+		"/metrics": "lace_build_info 1\n", "/metrics/slis": "kubernetes_healthcheck 1\n", "/healthz": "ok", "/proxyMode": "lace", "/configz": "{\n  \"a\": 1\n}\n",
+	} {
 		if code, body := get(t, addr, path); code != 200 || body != want {
 			t.Errorf("%s: %d %q, want 200 %q", path, code, body, want)
 		}
+	}
+	if pinged != 1 {
+		t.Errorf("told of %d answers of /healthz, want 1", pinged)
 	}
 }
 

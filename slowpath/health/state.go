@@ -47,3 +47,25 @@ func (s *State) carries(now time.Time) bool { return within(Grace, s.Down, now) 
 func within(bound time.Duration, since, now time.Time) bool {
 	return since.IsZero() || now.Sub(since) <= bound
 }
+
+// Check is one of the things that an answer follows from, and whether it holds.
+type Check struct {
+	Name  string
+	Holds bool
+}
+
+// Names of the checks.
+const (
+	CheckPublishing = "publishing"    // changes are published
+	CheckInUse      = "tables-in-use" // the fast path uses what was published
+	CheckFastpath   = "fastpath"      // it runs
+	CheckNode       = "node-eligible" // the Node object is one that may get traffic
+)
+
+// checks are all of them; the first is that of the agent alone.
+func (s *State) checks(now time.Time) []Check {
+	return []Check{
+		{CheckPublishing, s.publishes(now)}, {CheckInUse, s.applies(now)},
+		{CheckFastpath, s.carries(now)}, {CheckNode, s.Eligible},
+	}
+}

@@ -3,9 +3,12 @@ package metrics
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"lace-cni.io/lace/slowpath/health"
 )
 
 // families are those of kube-proxy's label ip_family. Here one publication brings both.
@@ -116,11 +119,14 @@ func (m *Metrics) EndpointsInUse(family string, d time.Duration) {
 	m.kubeProxy.programming.WithLabelValues(family).Observe(d.Seconds())
 }
 
-// Probed counts an answer of /healthz or /livez.
-func (m *Metrics) Probed(path string, code int) {
+// Probed counts an answer of /healthz or /livez, and what it followed from.
+func (m *Metrics) Probed(path string, code int, checks []health.Check) {
 	of := m.kubeProxy.healthz
 	if path == "/livez" {
 		of = m.kubeProxy.livez
 	}
 	of.WithLabelValues(strconv.Itoa(code)).Inc()
+	for _, c := range checks {
+		m.slis.note(strings.TrimPrefix(path, "/"), c)
+	}
 }

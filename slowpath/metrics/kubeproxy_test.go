@@ -60,8 +60,8 @@ func TestValuesUnderKubeProxysNames(t *testing.T) {
 	})
 	m.Applied(3 * time.Millisecond)
 	m.EndpointsInUse("IPv6", 600*time.Millisecond)
-	m.Probed("/healthz", 503)
-	m.Probed("/livez", 200)
+	m.Probed("/healthz", 503, nil)
+	m.Probed("/livez", 200, nil)
 	got := scrape(t, m)
 	for series, want := range map[string]string{
 		`kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.004"}`:                 "1",

@@ -17,6 +17,7 @@ type Metrics struct {
 	programming prometheus.Histogram
 	publish     prometheus.Histogram
 	kubeProxy   *kubeProxy
+	slis        *slis
 }
 
 // New registers everything. read is called once per scrape, from any goroutine.
@@ -45,7 +46,7 @@ func New(version string, read func() Reading) *Metrics {
 		build, m.programming, m.publish, newCollector(read),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	m.kubeProxy = newKubeProxy(m.registry)
+	m.kubeProxy, m.slis = newKubeProxy(m.registry), newSLIs()
 	return m
 }
 
