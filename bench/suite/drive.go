@@ -25,7 +25,7 @@ type driver struct {
 	cpu    int // where closed loops run
 	say    io.Writer
 	begun  time.Time
-	broken int // measurements and modes that failed
+	broken []string // measurements and modes that failed, and why
 	slack  time.Duration
 }
 
@@ -111,7 +111,7 @@ func (d *driver) build(ctx context.Context) error {
 
 func (d *driver) skip(p plan.Place, err error) {
 	if !errors.Is(err, rig.ErrMissing) {
-		d.broken++
+		d.broken = append(d.broken, err.Error())
 	}
 	d.run.Skipped = append(d.run.Skipped, record.Skip{What: fmt.Sprintf("%s with %d services", p.Mode, p.Services), Why: err.Error()})
 	d.progress("skipped: %v", err)
@@ -160,14 +160,14 @@ func (d *driver) take(ctx context.Context, s *plan.Step, place plan.Place, r *ri
 		Measurement: record.Measurement{Load: s.Load.Name, Path: string(s.Path), Services: place.Services},
 	}
 	d.progress("measuring %s, %s", sample.Measurement, place.Mode)
-	values, err := d.within(ctx, place, func(ctx context.Context) (measure.Values, error) {
+	values, err := d.attempt(ctx, place, func(ctx context.Context) (measure.Values, error) {
 		return s.Load.Run(ctx, r, s.Path, d.cpu, times)
 	})
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		d.broken++
+		d.broken = append(d.broken, err.Error())
 		sample.Error = err.Error()
 		d.note("%v", err)
 	}
@@ -179,6 +179,17 @@ func (d *driver) take(ctx context.Context, s *plan.Step, place plan.Place, r *ri
 	if err == nil {
 		d.progress("round %d of %d: %s, %s: %.4g %s", number+1, d.plan.Rounds, sample.Measurement, place.Mode, values[s.Load.Field], s.Load.Unit)
 	}
+}
+
+// attempt measures, and once more when that failed: one moment in which the machine did
+// something else is no finding. The first failure is kept among the notes.
+func (d *driver) attempt(ctx context.Context, place plan.Place, run func(context.Context) (measure.Values, error)) (measure.Values, error) {
+	values, err := d.within(ctx, place, run)
+	if err == nil || ctx.Err() != nil || d.rigs[place] == nil {
+		return values, err
+	}
+	d.note("measured again, for at first: %v", err)
+	return d.within(ctx, place, run)
 }
 
 // judgeLane says so when established packets went through Go though the lane was on: the

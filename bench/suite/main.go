@@ -110,8 +110,8 @@ func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal
 	if code := show(out, errs, o, d.run, goals); code != exitDone {
 		return code
 	}
-	if d.broken > 0 {
-		return fail(errs, exitBad, fmt.Errorf("%d measurements or modes failed; the notes above say which", d.broken))
+	if n := len(d.broken); n > 0 {
+		return fail(errs, exitBad, fmt.Errorf("%d measurements or modes failed:\n%s", n, strings.Join(d.broken, "\n")))
 	}
 	return exitDone
 }

@@ -115,3 +115,33 @@ func TestAMeasurementThatHangs(t *testing.T) {
 		t.Errorf("the next one: %v, %v", v, err)
 	}
 }
+
+// TestAFailureIsMeasuredAgain, once, and not where something still hangs.
+func TestAFailureIsMeasuredAgain(t *testing.T) {
+	place := plan.Place{Mode: "nft", Services: 1}
+	for _, c := range []struct {
+		sentence string
+		failures int
+		tries    int
+		good     bool
+	}{
+		{"what succeeds is measured once", 0, 1, true},
+		{"what fails once has succeeded", 1, 2, true},
+		{"what fails twice has failed", 5, 2, false},
+	} {
+		t.Run(c.sentence, func(t *testing.T) {
+			d := &driver{plan: &plan.Plan{}, slack: time.Minute, say: io.Discard,
+				run: new(record.Run), rigs: map[plan.Place]*rig.Rig{place: new(rig.Rig)}}
+			tries := 0
+			_, err := d.attempt(t.Context(), place, func(context.Context) (measure.Values, error) {
+				if tries++; tries <= c.failures {
+					return nil, errors.New("no answer")
+				}
+				return measure.Values{}, nil
+			})
+			if tries != c.tries || (err == nil) != c.good || len(d.run.Notes) != c.tries-1 {
+				t.Errorf("%d tries, error %v, notes %q", tries, err, d.run.Notes)
+			}
+		})
+	}
+}
