@@ -16,12 +16,13 @@ CLUSTER    := .cache/cluster/$(KUBERNETES)
 CLUSTER_LD := -s -w $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,-X $(p).gitVersion=$(KUBERNETES) -X $(p).gitMajor=1 -X $(p).gitMinor=37 -X $(p).gitTreeState=clean)
 
 BENCH   ?=
+LATENCY ?=
 
 # What make conformance runs, and what carries the packets meanwhile: lace or kube-proxy.
 FOCUS   ?= \[sig-network\]
 CARRIER ?= lace
 
-.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table fuzz lint verify generate cluster-binaries e2e conformance conformance-binaries conformance-record conformance-page clean
+.PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table latency latency-record fuzz lint verify generate cluster-binaries e2e conformance conformance-binaries conformance-record conformance-page clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -58,6 +59,16 @@ bench-table: bin/lace-bench ## Put the figures of the run in bench/recorded into
 bin/lace-bench:
 	$(GO) build -trimpath -ldflags '-X lace-cni.io/lace/bench/suite/record.Revision=$(VERSION)' -o $@ ./bench/suite
 
+latency: build cluster-binaries bin/lace-latency ## Measure changes of endpoints, cold starts and memory beside kube-proxy on a real API server, as root, ten minutes (LATENCY="-services 1000" narrows it)
+	$(SUDO) bin/lace-latency -json bin/latency.json $(LATENCY)
+
+latency-record: build cluster-binaries bin/lace-latency ## The same, and keep the run in bench/recorded: on a quiet machine
+	$(SUDO) bin/lace-latency -json bench/recorded/latency.json $(LATENCY)
+
+.PHONY: bin/lace-latency
+bin/lace-latency:
+	$(GO) build -trimpath -ldflags '-X lace-cni.io/lace/bench/suite/record.Revision=$(VERSION)' -o $@ ./bench/cluster/latency
+
 fuzz: ## Fuzz every parser for T each (T=30s), and compare a million new packets with the rules of Services
 	$(GO) run ./bench/testreport -fuzz $(T) ./...
 	$(GO) test -count=1 -timeout 60m ./bench/oracle -run TestAnyCluster -cases 1000000 -seed $$(date +%s)
@@ -65,7 +76,7 @@ fuzz: ## Fuzz every parser for T each (T=30s), and compare a million new packets
 lint: ## Formatting, go vet and staticcheck
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "not formatted, run gofmt -w on:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags cluster ./bench/cluster/
+	$(GO) vet -tags cluster ./bench/cluster/...
 	$(TOOL) staticcheck ./...
 
 generate: ## Rebuild generated files; needs clang, llvm-strip and the libbpf headers

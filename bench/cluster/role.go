@@ -29,7 +29,7 @@ const (
 
 // Main must be the first call of a TestMain that uses the package.
 func Main() {
-	for _, role := range []string{roleEtcd, roleAPIServer, roleControllers, roleKubeProxy} {
+	for _, role := range []string{roleEtcd, roleAPIServer, roleControllers, roleKubeProxy, RoleLaceAgent, RoleLaceFastpath} {
 		lab.Program(role, func(spec []byte) error { return become(role, spec) })
 	}
 	lab.Program(roleAgent, runAgent)
