@@ -42,6 +42,7 @@ func (b *bench) measure(ctx context.Context) (err error) {
 		b.run.Seconds = time.Since(b.begun).Seconds()
 		b.run.Machine.LoadEnd = record.LoadAverage()
 	}()
+	b.quiet()
 	b.progress("starting a control plane")
 	if b.stage, err = openStage(ctx, b.options); err != nil {
 		return err
@@ -54,7 +55,23 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if b.has(partCold) || b.has(partRest) {
 		errs = append(errs, b.starting(ctx))
 	}
+	for _, err := range errs {
+		if err != nil {
+			b.note("not measured: %v", err)
+		}
+	}
 	return errors.Join(append(errs, context.Cause(ctx))...)
+}
+
+// busy is the load, in runnable tasks for each processor, from which on figures are not the
+// sides' own.
+const busy = 0.5
+
+// quiet notes when it is not so.
+func (b *bench) quiet() {
+	if m := b.run.Machine; m.LoadStart > busy*float64(m.Cores) {
+		b.note("the machine has other work, %.1f runnable tasks in the minute before: measure again when it has none", m.LoadStart)
+	}
 }
 
 // changing measures changes of endpoints.
