@@ -1,8 +1,9 @@
 // Command testreport runs `go test -json` and prints what a person wants to know: one
-// line for each package, every failure with its output, every skip with its cause,
-// and a last line with the counts.
+// line for each package, every failure with its output, every skip with its cause, what a
+// package leaves out by a list of its own, and a last line with the counts.
 //
 //	testreport ./...            run the tests
+//	testreport ./p -source api  run those of p with a flag of their own
 //	testreport -fuzz 10s ./...  run each fuzz target for 10 s, one after the other
 package main
 

@@ -32,11 +32,12 @@ type Report struct {
 	counts  map[string]*[3]int // per package: passed, failed, skipped
 	leaf    map[key]bool       // a test that has sub-tests is not counted itself
 	causes  map[string]int
+	leftOut leftOut
 	failing []key
 }
 
 func newReport() *Report {
-	return &Report{output: map[key][]string{}, counts: map[string]*[3]int{}, leaf: map[key]bool{}, causes: map[string]int{}}
+	return &Report{output: map[key][]string{}, counts: map[string]*[3]int{}, leaf: map[key]bool{}, causes: map[string]int{}, leftOut: leftOut{}}
 }
 
 // Read consumes the events of one `go test -json` and prints a line per package to w.
@@ -66,6 +67,7 @@ func (r *Report) add(e event, w io.Writer) {
 		if n, ok := inputs(e.Output); ok {
 			r.inputs = n
 		}
+		r.leftOut.read(e.Output)
 	case "run":
 		r.leaf[k] = true
 		if i := strings.LastIndexByte(e.Test, '/'); i > 0 {
@@ -202,7 +204,7 @@ func (r *Report) Failed() bool {
 	return r.failed > 0 || r.passed == 0 || r.complete && r.skipped > 0
 }
 
-// Close prints failures, skips by cause and the counts.
+// Close prints failures, skips by cause, what was left out by reason, and the counts.
 func (r *Report) Close(w io.Writer) {
 	for _, k := range r.failing {
 		fmt.Fprintf(w, "\n--- failed: %s %s\n", strings.TrimPrefix(k.pkg, "lace-cni.io/lace/"), k.test)
@@ -218,6 +220,7 @@ func (r *Report) Close(w io.Writer) {
 	for _, c := range causes {
 		fmt.Fprintf(w, "\n skipped %d: %s\n", r.causes[c], c)
 	}
+	r.leftOut.write(w)
 	if r.complete && r.skipped > 0 {
 		fmt.Fprintf(w, "\n LACE_REQUIRE_PRIVILEGED=1 forbids the skips above\n")
 	}

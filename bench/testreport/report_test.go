@@ -57,6 +57,15 @@ func TestReport(t *testing.T) {
 			last: "1 passed, 0 failed, 1 skipped", contains: "skipped 1: missing CAP_BPF",
 		},
 		{
+			name: "what a package leaves out is listed by reason and fails nothing",
+			events: `{"Action":"output","Package":"p","Output":"left out: TestA: no kernel has it: yet\n"}
+{"Action":"output","Package":"p","Output":"left out: TestB/*/a part: no kernel has it: yet\n"}
+{"Action":"run","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Elapsed":0.1}`,
+			last: "1 passed, 0 failed, 0 skipped", contains: " left out, no kernel has it: yet:\n   TestA\n   TestB/*/a part\n",
+		},
+		{
 			name: "a package that does not build is a failure",
 			events: `{"Action":"build-output","ImportPath":"p","Output":"p.go:1: undefined: x\n"}
 {"Action":"build-fail","ImportPath":"p"}
