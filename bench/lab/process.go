@@ -7,11 +7,12 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/dataplane"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
-	"lace-cni.io/lace/slowpath/source/dir"
 )
 
 // fastpathSpec and agentSpec are what the processes of a node are told at their start.
@@ -25,6 +26,7 @@ type agentSpec struct {
 	Node      string
 	StateDir  string
 	Manifests string
+	Source    *Source
 	Lane      string
 	Delivery  model.Delivery
 	Forgetful bool
@@ -43,14 +45,15 @@ func (n *Node) StartFastpath(ctx context.Context) error {
 	})
 }
 
-// StartAgent starts the node's agent on the lab's folder of YAML.
+// StartAgent starts the node's agent on the lab's source.
 func (n *Node) StartAgent(ctx context.Context) error {
 	return n.StartAgentWith(ctx, n.lab.topology.Delivery)
 }
 
 // StartAgentWith starts it with another delivery than the topology's.
 func (n *Node) StartAgentWith(ctx context.Context, delivery string) error {
-	spec := agentSpec{Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Lane: n.lab.topology.Lane, Forgetful: n.lab.topology.Forgetful}
+	t := &n.lab.topology
+	spec := agentSpec{Node: n.Name, StateDir: n.stateDir, Manifests: n.lab.Manifests(), Source: t.Source, Lane: t.Lane, Forgetful: t.Forgetful}
 	if delivery == "stack" {
 		spec.Delivery = model.Stack
 	}
@@ -85,24 +88,31 @@ func runFastpath(spec fastpathSpec) error {
 // logger writes to the file of a node's process, which has both in its path.
 func logger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }
 
-// runAgent is the life of a node's agent: what lace-agent does with a folder of YAML.
+// runAgent is the life of a node's agent: what lace-agent does with its source.
 func runAgent(spec agentSpec) error {
 	ctx, stop := untilSignal()
 	defer stop()
-	return agent.Run(ctx, agent.Config{
-		StateDir:     spec.StateDir,
-		BPFFS:        BPFDir(spec.StateDir),
-		NodeName:     spec.Node,
-		Source:       dir.New(spec.Manifests),
-		SourceName:   "dir:" + spec.Manifests,
-		ServiceCIDRs: ServiceRanges,
-		HealthAddr:   agent.DefaultHealthAddr,
-		MetricsAddr:  agent.DefaultMetricsAddr,
-		Settings:     spec.settings(),
-		Delivery:     spec.Delivery,
-		Version:      "lab",
-		Log:          logger(),
-	})
+	config := agent.Config{
+		StateDir:    spec.StateDir,
+		BPFFS:       BPFDir(spec.StateDir),
+		NodeName:    spec.Node,
+		HealthAddr:  agent.DefaultHealthAddr,
+		MetricsAddr: agent.DefaultMetricsAddr,
+		Settings:    spec.settings(),
+		Delivery:    spec.Delivery,
+		Version:     "lab",
+		Log:         logger(),
+	}
+	beside, err := spec.read(&config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if beside != nil {
+		group.Go(func() error { return beside(ctx) })
+	}
+	group.Go(func() error { return agent.Run(ctx, config) })
+	return group.Wait()
 }
 
 func (s agentSpec) settings() table.Settings {

@@ -23,6 +23,7 @@ type Topology struct {
 	Delivery  string   // of the agents' settings: "stack" or "direct"; empty: direct
 	Forgetful bool     // unconfirmed and closed flows are forgotten after two seconds
 	Manifests string   // folder whose YAML is copied into the lab's; empty: the embedded one
+	Source    *Source  // what the agents read; nil: the lab's folder
 	Keep      bool     // leave the lab's folder behind on Close
 }
 
