@@ -36,17 +36,22 @@ func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Code, e.Message)
 // Do sends an object, which may be nil, and reads one into what into points at, which
 // may be nil.
 func (a *API) Do(ctx context.Context, method, path string, object, into any) error {
-	var body io.Reader
 	kind := "application/json"
+	if method == http.MethodPatch {
+		kind = "application/merge-patch+json"
+	}
+	return a.send(ctx, method, path, kind, object, into)
+}
+
+// send sends an object, in JSON, as content of a kind.
+func (a *API) send(ctx context.Context, method, path, kind string, object, into any) error {
+	var body io.Reader
 	if object != nil {
 		b, err := json.Marshal(object)
 		if err != nil {
 			return err
 		}
 		body = bytes.NewReader(b)
-	}
-	if method == http.MethodPatch {
-		kind = "application/merge-patch+json"
 	}
 	r, err := http.NewRequestWithContext(ctx, method, a.server+path, body)
 	if err != nil {

@@ -15,23 +15,31 @@ const Version = "v1.37.2"
 
 // Binary is where make cluster-binaries puts the control plane.
 func Binary() (string, error) {
+	root, err := projectRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, ".cache", "cluster", Version, "controlplane")
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("there is no control plane, run make cluster-binaries: %w", err)
+	}
+	return path, nil
+}
+
+// projectRoot is the folder of the project in which this process runs.
+func projectRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			break
+			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
 			return "", errors.New("not within the project's tree")
 		}
 	}
-	path := filepath.Join(dir, ".cache", "cluster", Version, "controlplane")
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("there is no control plane, run make cluster-binaries: %w", err)
-	}
-	return path, nil
 }
 
 // Required skips t where there is no control plane, or may be no lab; it fails when

@@ -164,14 +164,11 @@ func (c *Cluster) StartAgent(ctx context.Context, n *lab.Node, user string) (pid
 
 // StartAgentWith is StartAgent with other settings.
 func (c *Cluster) StartAgentWith(ctx context.Context, n *lab.Node, user string, o AgentOptions) (pid int, err error) {
-	if _, err := c.keys.client(user); err != nil {
-		return 0, err
-	}
-	config, err := c.keys.kubeconfig(user, c.server)
+	source, err := c.sourceFor(user)
 	if err != nil {
 		return 0, err
 	}
-	return c.StartProgram(ctx, n.Host, roleAgent, agentSpec{Node: n.Name, StateDir: n.StateDir(), Kubeconfig: config, AgentOptions: o})
+	return c.StartProgram(ctx, n.Host, roleAgent, agentSpec{Node: n.Name, StateDir: n.StateDir(), sourceSpec: source, AgentOptions: o})
 }
 
 // KillAgent kills a node's agent.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"lace-cni.io/lace/bench/lab"
 	"lace-cni.io/lace/bench/lab/manifests"
@@ -110,24 +107,10 @@ func (w *world) eventually(what string, done func() error) {
 	}
 }
 
-var fenced = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-
 // grant gives the agents the rights that the documentation says they need.
 func (w *world) grant() {
 	w.t.Helper()
-	b, err := os.ReadFile("../../docs/how-to/run-in-a-cluster.md")
-	w.must(err)
-	docs := fenced.FindAllStringSubmatch(string(b), -1)
-	if len(docs) != 2 {
-		w.t.Fatalf("%d YAML documents in the how-to, want role and binding", len(docs))
-	}
-	var role rbacv1.ClusterRole
-	var binding rbacv1.ClusterRoleBinding
-	w.must(yaml.UnmarshalStrict([]byte(docs[0][1]), &role))
-	w.must(yaml.UnmarshalStrict([]byte(docs[1][1]), &binding))
-	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: AgentUser}}
-	w.must(w.API.Create(w.t.Context(), "/apis/rbac.authorization.k8s.io/v1/clusterroles", &role, nil))
-	w.must(w.API.Create(w.t.Context(), "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding, nil))
+	w.must(w.Grant(w.t.Context()))
 }
 
 // problems of a node, by kind, object and reason.

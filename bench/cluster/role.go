@@ -14,7 +14,6 @@ import (
 
 	"lace-cni.io/lace/bench/lab"
 	"lace-cni.io/lace/slowpath/agent"
-	"lace-cni.io/lace/slowpath/source/kube"
 )
 
 // Roles of the processes that the package starts in a lab.
@@ -34,6 +33,7 @@ func Main() {
 	}
 	lab.Program(roleAgent, runAgent)
 	lab.Program(roleCleanup, runCleanup)
+	lab.AddSource(sourceName, readAPI)
 	lab.Main()
 }
 
@@ -55,10 +55,9 @@ func become(role string, text []byte) error {
 
 // agentSpec is the agent of a node.
 type agentSpec struct {
-	Node       string
-	StateDir   string
-	Servers    []string
-	Kubeconfig string
+	Node     string
+	StateDir string
+	sourceSpec
 	AgentOptions
 }
 
@@ -70,22 +69,18 @@ func runAgent(text []byte) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", s.Node)
-	source, err := kube.New(kube.Config{Servers: s.Servers, Kubeconfig: s.Kubeconfig, Node: s.Node, Version: "lab", Log: log})
+	config := agent.Config{
+		StateDir: s.StateDir, BPFFS: lab.BPFDir(s.StateDir), NodeName: s.Node,
+		HealthAddr: agent.DefaultHealthAddr, MetricsAddr: agent.DefaultMetricsAddr,
+		Delivery: s.Delivery, BesideProxy: s.BesideProxy,
+		Version: "lab", Log: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", s.Node),
+	}
+	tell, err := s.read(&config)
 	if err != nil {
 		return err
 	}
-	teller := kube.NewTeller(source)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return teller.Run(ctx) })
-	group.Go(func() error {
-		return agent.Run(ctx, agent.Config{
-			StateDir: s.StateDir, BPFFS: lab.BPFDir(s.StateDir), NodeName: s.Node,
-			Source: source, SourceName: "kube", SourcePart: true, Tell: teller.Tell,
-			HealthAddr: agent.DefaultHealthAddr, MetricsAddr: agent.DefaultMetricsAddr,
-			Delivery: s.Delivery, BesideProxy: s.BesideProxy,
-			Version: "lab", Log: log,
-		})
-	})
+	group.Go(func() error { return tell(ctx) })
+	group.Go(func() error { return agent.Run(ctx, config) })
 	return group.Wait()
 }
