@@ -91,8 +91,9 @@ $(CLUSTER)/%: bench/cluster/binaries/%/main.go bench/cluster/binaries/go.mod
 	@mkdir -p $(@D)
 	cd bench/cluster/binaries && CGO_ENABLED=0 $(GO) build -ldflags '$(CLUSTER_LD)' -o $(CURDIR)/$@ ./$*
 
-e2e: cluster-binaries ## Run the tests that need a real Kubernetes control plane, as root
+e2e: cluster-binaries ## Run the tests that need a real Kubernetes control plane, and the behaviour tests through one, as root
 	LACE_REQUIRE_CLUSTER=1 LACE_REQUIRE_PRIVILEGED=1 GOFLAGS="$$($(GO) env GOFLAGS) -tags=cluster" $(GO) run ./bench/testreport ./bench/cluster/...
+	LACE_REQUIRE_CLUSTER=1 LACE_REQUIRE_PRIVILEGED=1 $(GO) run ./bench/testreport ./bench/e2e -source api
 
 conformance-binaries: bin/conformance-report ## Build Kubernetes, containerd and the tests for make conformance, once
 	bench/conformance/build.sh

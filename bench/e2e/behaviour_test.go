@@ -37,7 +37,7 @@ var behaviours = []struct {
 	{"traffic that is not for a Service is left alone", directTraffic},
 	{"datagrams in fragments come over whole", longDatagramsComeOver},
 	{"fragments that are not for a Service come over too", longDirectDatagrams},
-	{"an edited file takes effect within a second", editTakesEffect},
+	{"an edit takes effect within a second", editTakesEffect},
 	{"a broken file changes nothing and is reported", brokenFile},
 	{"a deleted Service ends", deletedService},
 }

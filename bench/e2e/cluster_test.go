@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -27,7 +28,8 @@ const settleTime = 30 * time.Second
 // cluster is a lab in which both processes run on both nodes.
 type cluster struct {
 	*lab.Lab
-	backlog uint64 // see backlogDropped, when the cluster began
+	objects objects // where tests declare what the nodes go by
+	backlog uint64  // see backlogDropped, when the cluster began
 }
 
 // newCluster starts one, with the tests' Services, and waits until all is programmed. On
@@ -35,14 +37,20 @@ type cluster struct {
 func newCluster(t *testing.T, topology lab.Topology) *cluster {
 	t.Helper()
 	testenv.Privileged(t)
-	l, err := lab.Start(t.Context(), topology)
+	mayRun(t)
+	l, objects, err := startLab(t.Context(), topology)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{l, backlogDropped()}
+	c := &cluster{l, objects, backlogDropped()}
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.show(t)
+		}
+		if way, ends := objects.(io.Closer); ends {
+			if err := way.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -60,7 +68,7 @@ func (c *cluster) populate(t *testing.T) {
 	for _, name := range listeners {
 		c.must(t, c.host(t, name).Listen(t.Context(), lab.WebTarget))
 	}
-	c.must(t, manifests.Save(c.Manifests(), "services.yaml", services))
+	c.declare(t, "services", services)
 	backends := map[string][]string{"empty": nil, "local": {"web-3"}, "node1": {"n1"}, "node2": {"n2"}, "solo": {"web-1"}, "twin": {"web-1"}}
 	for service, names := range backends {
 		c.save(t, service, c.endpoints(t, manifests.Ready, names...))
@@ -104,7 +112,7 @@ func (c *cluster) save(t *testing.T, service string, endpoints []manifests.Endpo
 	t.Helper()
 	b, err := manifests.Slices(service, lab.WebPorts, endpoints)
 	c.must(t, err)
-	c.must(t, manifests.Save(c.Manifests(), service+"-endpoints.yaml", b))
+	c.declare(t, service+"-endpoints", b)
 }
 
 // set writes the endpoints of a Service and waits until all nodes go by them.

@@ -66,7 +66,7 @@ func TestFrontends(t *testing.T) {
 		t.Run("lane "+how.Lane+", "+how.Delivery, func(t *testing.T) {
 			how.RPFilter, how.PodStyle, how.Workers = 1, lab.PTP, 2
 			c := newCluster(t, how)
-			c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
+			c.declare(t, "frontends", frontends)
 			for name, s := range exposed {
 				c.save(t, name, c.endpoints(t, manifests.Ready, s.backends...))
 			}

@@ -20,7 +20,7 @@ const healthPort = 32002
 // they say.
 func TestHealthPorts(t *testing.T) {
 	c := newCluster(t, lab.Topology{Lane: "on", Delivery: "stack", RPFilter: 1, PodStyle: lab.PTP, Workers: 2})
-	c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
+	c.declare(t, "frontends", frontends)
 	c.set(t, "here", c.endpoints(t, manifests.Ready, "web-3"))
 	for _, b := range []struct {
 		name string

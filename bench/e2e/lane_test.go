@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -264,9 +262,7 @@ func deletedInLane(t *testing.T, c *cluster) {
 	}
 	goOn(t, streams)
 	c.inLane(t, "n1", func() { goOn(t, streams) })
-	for _, file := range []string{name + ".yaml", name + "-endpoints.yaml"} {
-		c.must(t, os.Remove(filepath.Join(c.Manifests(), file)))
-	}
+	c.retract(t, name, name+"-endpoints")
 	c.awaitGone(t.Context(), t, name)
 	hits := c.lane(t, "n1").Hits.Packets
 	for i, s := range streams {

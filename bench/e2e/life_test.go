@@ -181,9 +181,7 @@ func deletedService(t *testing.T, c *cluster) {
 	r.Timeout = time.Second
 	stream, err := c.Pod("shopper").StartStream(t.Context(), traffic.Stream{Request: r, Every: time.Millisecond})
 	c.must(t, err)
-	for _, file := range []string{"brief.yaml", name + "-endpoints.yaml"} {
-		c.must(t, os.Remove(filepath.Join(c.Manifests(), file)))
-	}
+	c.retract(t, name, name+"-endpoints")
 	ctx, cancel := context.WithTimeout(t.Context(), settleTime)
 	defer cancel()
 	c.awaitGone(ctx, t, name)
@@ -202,7 +200,7 @@ func (c *cluster) brief(t *testing.T, name string) {
 	yaml := `{apiVersion: v1, kind: Service, metadata: {name: ` + name + `, namespace: default}, spec: {
 clusterIP: 10.96.0.70, clusterIPs: [10.96.0.70, "fd00:10:96::70"], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack,
 ports: [{name: http, protocol: TCP, port: 80}, {name: echo, protocol: UDP, port: 80}]}}`
-	c.must(t, manifests.Save(c.Manifests(), name+".yaml", []byte(yaml)))
+	c.declare(t, name, []byte(yaml))
 	c.set(t, name, c.endpoints(t, manifests.Ready, "web-1"))
 }
 

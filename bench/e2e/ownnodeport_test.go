@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +17,7 @@ import (
 // TestOwnNodePort: what a node's own processes get at addresses of the node itself.
 func TestOwnNodePort(t *testing.T) {
 	c := newCluster(t, lab.Topology{Lane: "on", Delivery: "direct", RPFilter: 1, PodStyle: lab.PTP, Workers: 2})
-	c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
+	c.declare(t, "frontends", frontends)
 	for _, name := range []string{"anywhere", "guarded"} {
 		c.set(t, name, c.endpoints(t, manifests.Ready, "web-3"))
 	}
@@ -137,7 +135,7 @@ func ownEndpoint(t *testing.T, c *cluster) {
 }
 
 func ownNodePortGoes(t *testing.T, c *cluster) {
-	c.must(t, os.Remove(filepath.Join(c.Manifests(), "frontends.yaml")))
+	c.retract(t, "frontends")
 	for _, w := range ways {
 		r := c.through(w, "anywhere", "n1")
 		c.must(t, c.Node("n1").Listen(t.Context(), r.To.Port()))

@@ -118,7 +118,7 @@ func TestPathMTUAtEveryAddress(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, lane %s, %s", n.name, how.Lane, how.Delivery), func(t *testing.T) {
 				how.RPFilter = 1
 				c := newCluster(t, how)
-				c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
+				c.declare(t, "frontends", frontends)
 				c.set(t, "anywhere", c.endpoints(t, manifests.Ready, "web-3"))
 				n.lay(t, c)
 				for _, client := range n.clients {

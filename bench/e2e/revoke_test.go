@@ -3,8 +3,6 @@ package e2e
 import (
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -97,7 +95,7 @@ func (r *revoking) declare() {
 	yaml := `{apiVersion: v1, kind: Service, metadata: {name: ` + revokedName + `, namespace: default}, spec: {
 clusterIP: 10.96.0.80, clusterIPs: [10.96.0.80, "fd00:10:96::80"], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack,
 ports: [{name: echo, protocol: UDP, port: 80}]}}`
-	r.must(r.t, manifests.Save(r.Manifests(), revokedName+".yaml", []byte(yaml)))
+	r.cluster.declare(r.t, revokedName, []byte(yaml))
 	r.lead("web-1")
 }
 
@@ -113,7 +111,7 @@ func (r *revoking) write(endpoints []manifests.Endpoint) {
 	r.t.Helper()
 	b, err := manifests.Slices(revokedName, sinkPorts, endpoints)
 	r.must(r.t, err)
-	r.must(r.t, manifests.Save(r.Manifests(), revokedName+"-endpoints.yaml", b))
+	r.cluster.declare(r.t, revokedName+"-endpoints", b)
 }
 
 // measure sends to one endpoint, makes a change, and looks at what still arrives there.
@@ -203,16 +201,19 @@ func (r *revoking) inUse() inUse {
 
 func (r *revoking) withdraw() time.Time {
 	r.t.Helper()
-	return r.taken(func() { r.write(r.endpoints(r.t, manifests.Ready, "web-2")) })
+	endpoints := r.endpoints(r.t, manifests.Ready, "web-2")
+	return r.taken(func() {
+		r.write(endpoints)
+		// An API server takes the slice of each family by itself, so that there may be two generations.
+		r.must(r.t, r.AwaitService(r.t.Context(), revokedName, endpoints))
+	})
 }
 
 func (r *revoking) remove() time.Time {
 	r.t.Helper()
 	return r.taken(func() {
 		// The Service first, so that it is not seen without endpoints.
-		for _, file := range []string{revokedName + ".yaml", revokedName + "-endpoints.yaml"} {
-			r.must(r.t, os.Remove(filepath.Join(r.Manifests(), file)))
-		}
+		r.retract(r.t, revokedName, revokedName+"-endpoints")
 	})
 }
 
