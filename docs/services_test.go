@@ -15,7 +15,7 @@ func TestServicesPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := regexp.MustCompile("(?m)^\\| ([^|]+) \\| (`[^|]+) \\|$")
-	name := regexp.MustCompile("`([a-z0-9/]+) (Test\\w+)(?: \"([^\"`]+)\")?`")
+	name := regexp.MustCompile("`([a-z0-9/]+) ((?:Test|Fuzz)\\w+)(?: \"([^\"`]+)\")?`")
 	rows := row.FindAllStringSubmatch(string(b), -1)
 	if len(rows) < 60 {
 		t.Fatalf("%d lines found, the page has more", len(rows))

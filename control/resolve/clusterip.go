@@ -61,7 +61,10 @@ func written(svc *corev1.Service, r *report) ([]string, func(int) string) {
 	return many, listed
 }
 
+// ipFamilies are those that the Service lists. A list that cannot be read whole is none: the
+// addresses say what is meant.
 func ipFamilies(svc *corev1.Service, r *report) (out []int) {
+	known := true
 	for i, f := range svc.Spec.IPFamilies {
 		switch f {
 		case corev1.IPv4Protocol:
@@ -70,7 +73,11 @@ func ipFamilies(svc *corev1.Service, r *report) (out []int) {
 			out = append(out, 6)
 		default:
 			r.add(fmt.Sprintf("spec.ipFamilies[%d]", i), "UnknownFamily", "%q is no address family; write IPv4 or IPv6", f)
+			known = false
 		}
+	}
+	if !known {
+		return nil
 	}
 	return out
 }

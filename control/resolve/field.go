@@ -13,7 +13,7 @@ func checkFields(svc *corev1.Service, r *report) {
 	checkFamilyPolicy(svc, r)
 	checkDistribution(svc, r)
 	checkHealthPort(svc, r)
-	if svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && !external(svc) && len(svc.Spec.ExternalIPs) == 0 {
+	if svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && !external(svc) && len(svc.Spec.ExternalIPs) == 0 && !r.typeTold {
 		r.add("spec.externalTrafficPolicy", "NoEffect", "Local has no effect: the Service is reached by its ClusterIP alone, which internalTrafficPolicy governs; remove it")
 	}
 }
@@ -59,6 +59,8 @@ func nodePorts(svc *corev1.Service, ports []servicePort, r *report) {
 		key := portKey{p.Protocol, p.nodePort}
 		switch {
 		case p.nodePort == 0:
+		case !external(svc) && r.typeTold:
+			p.nodePort = 0
 		case !external(svc):
 			r.add(field, "NoEffect", "%d is not opened: a Service of this type has no node ports; make it NodePort or LoadBalancer, or remove the number", p.nodePort)
 			p.nodePort = 0

@@ -41,7 +41,7 @@ func origins(svc *corev1.Service, own []netip.Addr, node model.Node, r *report) 
 			continue
 		}
 		if !hasFamily(own, a) {
-			r.add(field, "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or remove the address", a, familyName(family(a)))
+			r.lacksFamily(field, a, "remove the address")
 			continue
 		}
 		out = append(out, origin{kind: model.ExternalIP, addr: a})
@@ -52,6 +52,14 @@ func origins(svc *corev1.Service, own []netip.Addr, node model.Node, r *report) 
 // hasFamily says whether one of the Service's own addresses is of the family of a.
 func hasFamily(own []netip.Addr, a netip.Addr) bool {
 	return slices.ContainsFunc(own, func(o netip.Addr) bool { return family(o) == family(a) })
+}
+
+// lacksFamily tells of an address that is not served for want of a ClusterIP, unless what is
+// wrong with those has been told.
+func (r *report) lacksFamily(field string, a netip.Addr, or string) {
+	if !r.familyTold {
+		r.add(field, "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or %s", a, familyName(family(a)), or)
+	}
 }
 
 // external says whether the type of the Service gives it node ports.
@@ -77,7 +85,7 @@ func balancerIPs(svc *corev1.Service, own []netip.Addr, r *report) (out []origin
 			continue
 		}
 		if !hasFamily(own, a) {
-			r.add(field("ip"), "WrongFamily", "%s is not served: the Service has no ClusterIP of %s; give it one, or whatever set the address must remove it", a, familyName(family(a)))
+			r.lacksFamily(field("ip"), a, "whatever set the address must remove it")
 			continue
 		}
 		out = append(out, origin{kind: model.LoadBalancer, addr: a})

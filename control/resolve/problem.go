@@ -15,7 +15,13 @@ type report struct {
 	kind, object string
 	problems     []model.Problem
 	left         int // not listed
+
+	familyTold bool // a mistake in the Service's own addresses: what it lacks in consequence is not told
+	typeTold   bool // a mistake in its type, likewise
 }
+
+// any says whether there is a Problem.
+func (r *report) any() bool { return len(r.problems) > 0 }
 
 // add takes a field path, one CamelCase word, and a message that says what is wrong and
 // what to do.

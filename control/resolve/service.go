@@ -24,6 +24,7 @@ func Service(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, node mode
 	name := nameOf(svc.Namespace, svc.Name)
 	r := &report{kind: "Service", object: name.String()}
 	own := clusterIPs(svc, r)
+	r.familyTold = r.any()
 	served := ports(svc, r)
 	if len(own) == 0 || len(served) == 0 {
 		return nil, r.all()
@@ -90,6 +91,7 @@ func serviceType(svc *corev1.Service, r *report) string {
 	case "":
 	default:
 		r.add("spec.type", "UnknownType", "%q is no Service type and is taken as ClusterIP; write ClusterIP, NodePort, LoadBalancer or ExternalName", t)
+		r.typeTold = true
 	}
 	return string(corev1.ServiceTypeClusterIP)
 }
