@@ -28,8 +28,7 @@ func (l *Lab) spawn() error {
 			l.outside = newHost(OutsideName, "", wireAddresses(outsideHost), c)
 		}},
 	}
-	for i := range nodeSpecs {
-		n := &nodeSpecs[i]
+	for _, n := range l.topology.cast() {
 		stateDir := l.folder.stateDir(n.name)
 		starts = append(starts, start{n.name, cellSpec{StateDir: stateDir}, func(c *cell) {
 			l.nodes[n.name] = &Node{Host: newHost(n.name, n.name, n.wire(), c), lab: l, spec: n, stateDir: stateDir}
@@ -71,13 +70,13 @@ func (l *Lab) connect(ctx context.Context) error {
 	if err := l.plug(l.outside.cell, OutsideName, wireAddresses(outsideHost), outsideHost); err != nil {
 		return err
 	}
-	for i := range nodeSpecs {
-		if err := l.connectNode(ctx, &nodeSpecs[i]); err != nil {
+	for _, n := range l.topology.cast() {
+		if err := l.connectNode(ctx, n); err != nil {
 			return err
 		}
 	}
-	for i := range nodeSpecs {
-		if err := l.routeNode(&nodeSpecs[i]); err != nil {
+	for _, n := range l.topology.cast() {
+		if err := l.routeNode(n); err != nil {
 			return err
 		}
 	}
@@ -198,8 +197,8 @@ func (c *cell) defaultRoutes(device string, gateway addresses) error {
 // outside host, which plays the router of the wire.
 func (l *Lab) routeNode(n *nodeSpec) error {
 	node := l.nodes[n.name].cell
-	for i := range nodeSpecs {
-		if other := &nodeSpecs[i]; other != n {
+	for _, other := range l.topology.cast() {
+		if other != n {
 			if err := node.routePods(other); err != nil {
 				return err
 			}
@@ -220,8 +219,8 @@ func (c *cell) routePods(n *nodeSpec) error {
 // routeOutside lets the outside client reach pods directly and services through n1.
 func (l *Lab) routeOutside() error {
 	outside := l.outside.cell
-	for i := range nodeSpecs {
-		if err := outside.routePods(&nodeSpecs[i]); err != nil {
+	for _, n := range l.topology.cast() {
+		if err := outside.routePods(n); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ type folder struct {
 	lock *os.File
 }
 
-func newFolder(source string) (*folder, error) {
+func newFolder(t *Topology) (*folder, error) {
 	removeStaleFolders(os.TempDir())
 	path, err := os.MkdirTemp("", folderPattern)
 	if err != nil {
@@ -34,7 +34,7 @@ func newFolder(source string) (*folder, error) {
 		os.RemoveAll(path)
 		return nil, err
 	}
-	return f, errors.Join(CopyManifests(source, f.manifests()), f.makeNodes())
+	return f, errors.Join(CopyManifests(t.Manifests, f.manifests()), f.makeNodes(t.cast()))
 }
 
 func (f *folder) lockPath() string            { return filepath.Join(f.path, "lock") }
@@ -44,9 +44,9 @@ func (f *folder) log(node, role string) string {
 	return filepath.Join(f.path, node, role+".log")
 }
 
-func (f *folder) makeNodes() error {
-	for i := range nodeSpecs {
-		if err := os.MkdirAll(f.stateDir(nodeSpecs[i].name), 0o700); err != nil {
+func (f *folder) makeNodes(nodes []*nodeSpec) error {
+	for _, n := range nodes {
+		if err := os.MkdirAll(f.stateDir(n.name), 0o700); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func Start(ctx context.Context, t Topology) (*Lab, error) {
 	if err := t.complete(); err != nil {
 		return nil, err
 	}
-	f, err := newFolder(t.Manifests)
+	f, err := newFolder(&t)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type Topology struct {
 	FlowSlots int      // slots of each flow table, two per flow; 0: 131,072
 	Lane      string   // of the agents' settings: "on" or "off"; empty: the product's default
 	Delivery  string   // of the agents' settings: "stack" or "direct"; empty: direct
+	Third     bool     // a third node, n3, without pods; whoever asks for it declares its Node
 	Forgetful bool     // unconfirmed and closed flows are forgotten after two seconds
 	Manifests string   // folder whose YAML is copied into the lab's; empty: the embedded one
 	Source    *Source  // what the agents read; nil: the lab's folder
@@ -76,10 +77,21 @@ type nodeSpec struct {
 	pods  []string
 }
 
-// nodeSpecs is the fixed cast. Manifests name these nodes and addresses.
+// nodeSpecs are the nodes of every lab. Manifests name these nodes and addresses.
 var nodeSpecs = []nodeSpec{
 	{name: "n1", index: 1, pods: []string{"web-1", "web-2", "shopper"}},
 	{name: "n2", index: 2, pods: []string{"web-3", "visitor"}},
+}
+
+var thirdNode = nodeSpec{name: "n3", index: 3}
+
+// cast are the nodes of a lab, n1 first.
+func (t *Topology) cast() []*nodeSpec {
+	out := []*nodeSpec{&nodeSpecs[0], &nodeSpecs[1]}
+	if t.Third {
+		out = append(out, &thirdNode)
+	}
+	return out
 }
 
 // addresses of one host, one of each family, with the length of its on-link prefix.

@@ -35,7 +35,7 @@ const (
 )
 
 // newTraffic makes n frames of n flows from pods behind the client's port.
-func newTraffic(b *testing.B, family, n, frames int) *traffic {
+func newTraffic(b testing.TB, family, n, frames int) *traffic {
 	b.Helper()
 	w := newWorld(b, family, packet.ProtocolUDP)
 	flows, err := conntrack.New(n*slotsPerFlow + 1)
@@ -175,7 +175,7 @@ func measure(b *testing.B) func() {
 	}
 }
 
-func threadTime(b *testing.B) int64 {
+func threadTime(b testing.TB) int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
 		b.Fatal(err)

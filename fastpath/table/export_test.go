@@ -1,6 +1,10 @@
 package table
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"lace-cni.io/lace/fastpath/packet"
+)
 
 // Seal makes the frame of a file right again after its contents were changed: magic,
 // layout, size, section offsets and checksum. What is left wrong is what an attacker
@@ -55,3 +59,15 @@ const (
 	SectionRoutes        = sectionRoutes
 	SectionSpans         = sectionSpans
 )
+
+// FrontendProbes counts the slots that Frontend looks at.
+func FrontendProbes(s *Snapshot, addr *packet.Addr, proto uint8, port uint16) int {
+	x, n := s.frontendIndex, 1
+	for i := x.start(s.header.Keys.addr(0, addr, service(proto, port))); x[i] != 0; i = x.next(i) {
+		if f := &s.frontends[x[i]-1]; f.Port == port && f.Protocol == proto && f.Addr == *addr {
+			break
+		}
+		n++
+	}
+	return n
+}
