@@ -207,6 +207,8 @@ func sourceRanges(t *testing.T, c *cluster) {
 		}
 		c.expect(t, traffic.OK, "shopper", "guarded", "n1", w)
 		c.expect(t, traffic.OK, "n1", "guarded", "n1", w)
+		c.expect(t, traffic.OK, "shopper", "guarded", external, w)
+		c.expect(t, traffic.OK, "visitor", "guarded", external, w)
 		eventually(t, "source-not-allowed counted on n1", func() bool { return c.drops(t, "n1")["source-not-allowed"] >= before+2 })
 	}
 }
