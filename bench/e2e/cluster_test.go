@@ -36,6 +36,14 @@ type cluster struct {
 // failure the logs of its processes are shown.
 func newCluster(t *testing.T, topology lab.Topology) *cluster {
 	t.Helper()
+	c := emptyCluster(t, topology)
+	c.populate(t)
+	return c
+}
+
+// emptyCluster is one in which nothing of Lace's runs yet.
+func emptyCluster(t *testing.T, topology lab.Topology) *cluster {
+	t.Helper()
 	testenv.Privileged(t)
 	mayRun(t)
 	l, objects, err := startLab(t.Context(), topology)
@@ -56,7 +64,6 @@ func newCluster(t *testing.T, topology lab.Topology) *cluster {
 			t.Error(err)
 		}
 	})
-	c.populate(t)
 	return c
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/vishvananda/netns"
 
 	"lace-cni.io/lace/bench/lab"
-	"lace-cni.io/lace/bench/lab/testenv"
 )
 
 // counted is among the settings, and changes by itself.
@@ -20,14 +19,8 @@ const counted = "/proc/sys/net/netfilter/nf_conntrack_count"
 // TestSettingsOfTheNode: Lace changes no setting of a node's network, those of its connection
 // tracking included, which kube-proxy sets: only its own devices have some.
 func TestSettingsOfTheNode(t *testing.T) {
-	testenv.Privileged(t)
-	l, err := lab.Start(t.Context(), lab.Topology{Delivery: "stack"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{l, backlogDropped()}
-	t.Cleanup(func() { c.must(t, l.Close()) })
-	n := l.Node("n1")
+	c := emptyCluster(t, lab.Topology{Delivery: "stack"})
+	n := c.Node("n1")
 	before := sysctls(t, n)
 	if len(before) < 300 || before["/proc/sys/net/ipv4/ip_forward"] != "1\n" {
 		t.Fatalf("%d settings can be read; the test would prove nothing", len(before))

@@ -20,8 +20,8 @@ func TestThirdNode(t *testing.T) {
 		t.Run("lane "+how.Lane+", "+how.Delivery, func(t *testing.T) {
 			how.RPFilter, how.Third = 1, true
 			c := newCluster(t, how)
-			c.must(t, manifests.Save(c.Manifests(), "thirdnode.yaml", thirdNode))
-			c.must(t, manifests.Save(c.Manifests(), "frontends.yaml", frontends))
+			c.declare(t, "thirdnode", thirdNode)
+			c.declare(t, "frontends", frontends)
 			c.save(t, "here", c.endpoints(t, manifests.Ready, "web-3"))
 			c.set(t, "here", c.endpoints(t, manifests.Ready, "web-3"))
 			for _, w := range ways {
