@@ -29,8 +29,19 @@ type node struct {
 	port        uint16
 }
 
-// list is the ring of one port's nodes without an anchor: 0 is no node.
-type list struct{ oldest, newest, cursor, n uint32 }
+// list is the ring of one port's nodes without an anchor: 0 is no node. due is how many
+// checks its new flows have asked for; vain is how many in a row found nothing, up to
+// enough.
+type list struct{ oldest, newest, cursor, n, due, vain uint32 }
+
+// together is the most that is done at once, to one 64th of a list: the slots of old flows
+// are in no cache, and the processor waits for many of them at the same time as for one.
+const together = 16
+
+func (l *list) together() int { return min(int(l.n)/64, together) }
+
+// enough checks in vain make the next ones as many times rarer: nobody answers a flood.
+const enough = 8
 
 // grace is how many ticks an unconfirmed flow is safe from eviction, about 100 ms: in a
 // flood that fills the bound faster than that, refusing new ones lets those that were let
@@ -60,17 +71,21 @@ func (q *queue) bound() int {
 func (q *queue) list(port uint16) *list { return &q.lists[int(port)%len(q.lists)] }
 
 // admit enters f, which was just inserted. Older ones of its port may have to give way to
-// it: one, or two as long as the port has more than its share. It reports false when they
-// are too young for that.
+// it: a few at once, at least two as long as the port has more than its share. It reports
+// false when they are too young for that.
 func (q *queue) admit(t *Table, f *Flow, now uint32) bool {
+	n := node{slot: f.slot, incarnation: f.incarnation, created: now, port: f.In}
 	q.mu.Lock()
 	l := q.list(f.In)
-	if int(l.n) > q.bound()/2 {
-		q.check(l, q.checks)
+	q.lookBack(l)
+	if q.roomFor(l) {
+		q.push(n)
+		q.mu.Unlock()
+		return true
 	}
 	victims, ok := q.makeRoom(l, now)
 	if ok {
-		q.push(node{slot: f.slot, incarnation: f.incarnation, created: now, port: f.In})
+		q.push(n)
 	}
 	q.mu.Unlock()
 	for i := range victims {
@@ -79,9 +94,32 @@ func (q *queue) admit(t *Table, f *Flow, now uint32) bool {
 	return ok
 }
 
-func (q *queue) makeRoom(l *list, now uint32) (victims [2]node, ok bool) {
-	for i := range victims {
-		if q.free != 0 && int(l.n) < q.bound() {
+func (q *queue) roomFor(l *list) bool { return q.free != 0 && int(l.n) < q.bound() }
+
+// lookBack checks older flows of a port that has more than half of its bound.
+func (q *queue) lookBack(l *list) {
+	if int(l.n) <= q.bound()/2 {
+		return
+	}
+	l.due += uint32(q.checks)
+	n := max(l.together(), q.checks)
+	if l.due < uint32(n)*max(l.vain, 1) {
+		return
+	}
+	l.due = 0
+	if q.check(l, n) > 0 || n < together {
+		l.vain = 0
+	} else if l.vain < enough {
+		l.vain++
+	}
+}
+
+// makeRoom takes the oldest flows of a port, or of the one that has most, out of the queue.
+// Those that still wait are to be evicted.
+func (q *queue) makeRoom(l *list, now uint32) (victims [together]node, ok bool) {
+	some := l.together()
+	for i := range max(some, 2) {
+		if i >= some && q.roomFor(l) {
 			return victims, true
 		}
 		from := l
@@ -160,7 +198,7 @@ func (q *queue) remove(i uint32) {
 }
 
 // check looks at the next n entries of a port and drops those that need not wait any more.
-func (q *queue) check(l *list, n int) {
+func (q *queue) check(l *list, n int) (dropped int) {
 	for range min(n, int(l.n)) {
 		if l.cursor == 0 {
 			l.cursor = l.oldest
@@ -169,8 +207,10 @@ func (q *queue) check(l *list, n int) {
 		l.cursor = q.nodes[i].next
 		if !q.waits(q.nodes[i]) {
 			q.remove(i)
+			dropped++
 		}
 	}
+	return dropped
 }
 
 // tidy does the same with the next n places of the queue.

@@ -182,3 +182,31 @@ func threadTime(b testing.TB) int64 {
 	}
 	return ts.Nano()
 }
+
+// BenchmarkNewFlowOfFlood: the same, of a port that has all that it may have unanswered, so
+// that older flows of its own give way.
+func BenchmarkNewFlowOfFlood(b *testing.B) {
+	l := newTraffic(b, 4, 1<<17, 64)
+	l.flows.SharePorts()
+	l.admit()
+	i := 0
+	next := func() reason.Reason {
+		f := l.frames[i&63]
+		l.set(f, i&(1<<20-1))
+		l.clock += 4 * time.Microsecond
+		i++
+		return l.process(f)
+	}
+	for l.flows.UnansweredEvicted() < 1000 {
+		if r := next(); r != reason.NewFlow {
+			b.Fatalf("flow %d: reason %s", i, r)
+		}
+	}
+	b.ReportAllocs()
+	defer measure(b)()
+	for b.Loop() {
+		if r := next(); r != reason.NewFlow {
+			b.Fatalf("flow %d: reason %s", i, r)
+		}
+	}
+}
