@@ -244,27 +244,24 @@ func TestAgentsReadTheAPI(t *testing.T) {
 	})
 
 	part("a label on the Service or on all its slices takes it away, and back", func() {
-		var list struct {
-			Items []metav1.PartialObjectMetadata
-		}
-		w.must(w.API.Get(t.Context(), Slices+"?labelSelector=kubernetes.io/service-name=web", &list))
-		if len(list.Items) != 2 {
-			t.Fatalf("%d slices, want one for each family", len(list.Items))
-		}
-		objects := map[string][]string{"the Service": {Services + "/web"}, "the slices": {Slices + "/" + list.Items[0].Name, Slices + "/" + list.Items[1].Name}}
-		for what, paths := range objects {
+		byHand := w.twoSlices("sliced", "192.0.2.1")
+		for what, c := range map[string]struct {
+			service string
+			paths   []string
+			back    func()
+		}{
+			"the Service": {"web", []string{Services + "/web"}, func() { w.awaitPods("web", lab.WebPods...) }},
+			"the slices":  {"sliced", byHand, func() { w.awaitBackends("sliced", "192.0.2.1") }},
+		} {
 			for _, key := range []string{"service.kubernetes.io/service-proxy-name", "service.kubernetes.io/headless"} {
-				if what == "the slices" && key == "service.kubernetes.io/headless" {
-					continue // reserved: the controller takes it away from slices of a Service that has an address
-				}
-				for _, p := range paths {
+				for _, p := range c.paths {
 					w.label(p, key, "other")
 				}
-				w.eventually(what+" labelled "+key, func() error { return w.absent("web") })
-				for _, p := range paths {
+				w.eventually(what+" labelled "+key, func() error { return w.absent(c.service) })
+				for _, p := range c.paths {
 					w.label(p, key, nil)
 				}
-				w.awaitPods("web", lab.WebPods...)
+				c.back()
 			}
 		}
 		w.eventually("no Problem is left", func() error { // an informer that was refused asks again after a while
@@ -320,12 +317,7 @@ func TestAgentsReadTheAPI(t *testing.T) {
 		_, err := w.CreateService(t.Context(), Service("byhand", nil))
 		w.must(err)
 		w.must(w.SetEndpoints(t.Context(), "byhand", "192.0.2.1"))
-		w.eventually("endpoints by hand", func() error {
-			if got := w.backends(n1, "byhand"); got != "192.0.2.1" {
-				return errors.New(got)
-			}
-			return nil
-		})
+		w.awaitBackends("byhand", "192.0.2.1")
 		w.must(w.KillAPIServer(t.Context()))
 		w.must(w.KillAgent(t.Context(), n1))
 		_, err = w.StartAgent(t.Context(), n1, AgentUser)
