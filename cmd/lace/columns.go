@@ -130,7 +130,19 @@ var serviceColumns = []screen.Column[servicePort]{
 	{Title: "CHOSEN-BY", Value: func(s servicePort) string {
 		return s.perFamily(func(f api.Family) string { return f.Internal.Tier })
 	}},
+	{Title: "ELIGIBLE", Wide: true, Value: func(s servicePort) string {
+		return s.perFamily(func(f api.Family) string { return dashed(eligibleNames(&f.Internal)) })
+	}},
+	{Title: "OUT", Wide: true, Value: func(s servicePort) string {
+		return s.perFamily(func(f api.Family) string { return dashed(excludedCounts(&f.Internal)) })
+	}},
 	{Title: "OUTSIDE", Wide: true, Value: servicePort.outside},
+	{Title: "OUTSIDE-ELIGIBLE", Wide: true, Value: func(s servicePort) string {
+		return s.perFamily(func(f api.Family) string { return dashed(eligibleNames(&f.External)) })
+	}},
+	{Title: "OUTSIDE-OUT", Wide: true, Value: func(s servicePort) string {
+		return s.perFamily(func(f api.Family) string { return dashed(excludedCounts(&f.External)) })
+	}},
 	{Title: "INTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.InternalPolicy }},
 	{Title: "EXTERNAL", Wide: true, Value: func(s servicePort) string { return s.service.ExternalPolicy }},
 	{Title: "AFFINITY", Wide: true, Value: servicePort.affinity},
@@ -138,6 +150,25 @@ var serviceColumns = []screen.Column[servicePort]{
 	{Title: "HEALTH-PORT", Wide: true, Value: servicePort.health},
 	{Title: "NETWORK", Wide: true, Value: func(s servicePort) string { return figure(s.service.Network) }},
 	{Title: "NOT-SERVED", Wide: true, Value: servicePort.notServed},
+}
+
+// useBy says whether some clients use an endpoint, or why not.
+func useBy(u *api.Use) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Used:
+		return yes(true)
+	}
+	return u.Why
+}
+
+// dashed shows that a part of a cell is empty.
+func dashed(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
 
 var backendColumns = []screen.Column[api.Backend]{
@@ -151,6 +182,7 @@ var backendColumns = []screen.Column[api.Backend]{
 	{Title: "USED", Value: func(b api.Backend) string { return yes(b.Used) }},
 	{Title: "FLOWS", Right: true, Value: func(b api.Backend) string { return figure(b.Flows) }},
 	{Title: "WHY-NOT", Value: func(b api.Backend) string { return b.Why }},
+	{Title: "OUTSIDE", Wide: true, Value: func(b api.Backend) string { return useBy(b.Outside) }},
 	{Title: "ZONE", Wide: true, Value: func(b api.Backend) string { return b.Zone }},
 	{Title: "READY", Wide: true, Value: func(b api.Backend) string { return yes(b.Ready) }},
 	{Title: "SERVING", Wide: true, Value: func(b api.Backend) string { return yes(b.Serving) }},

@@ -72,6 +72,9 @@ func writeExplanation(w io.Writer, f screen.Format, e api.Explanation) error {
 	for _, note := range e.Notes {
 		fmt.Fprintf(w, "note: %s\n", note)
 	}
+	if err := writeEligible(w, f, e); err != nil {
+		return err
+	}
 	if len(e.Live) == 0 {
 		return nil
 	}

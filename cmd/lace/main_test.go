@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,10 @@ var (
 		From: "shopper", To: "10.96.0.10:80/tcp", Source: "10.244.1.13:40001", Port: "veth-shopper", Generation: 9,
 		Steps:   []api.Step{{Stage: "parse", Text: "IPv4 TCP"}, {Stage: "choose", Text: "1 of 3"}},
 		Verdict: "forward", Reason: "new-flow", Help: "First packet of a flow; a backend was chosen",
-		Backend: "10.244.1.11:8080", Pod: "default/web-1", Live: []api.Flow{webFlow},
+		Backend: "10.244.1.11:8080", Pod: "default/web-1", Service: "default/web", Whose: "everybody at the ClusterIP, internalTrafficPolicy Cluster",
+		Eligible: &api.Choice{Tier: "all", Endpoints: slices.Repeat([]api.Endpoint{endpoint}, 23), Notes: []string{"zone-hints-incomplete"},
+			Excluded: []api.Exclusion{{Endpoint: api.Endpoint{Address: "fd00::7", Port: 9090, Pod: "default/web-7", Node: "n2"}, Reason: "not-ready"}}},
+		Live: []api.Flow{webFlow},
 	}
 )
 
@@ -42,13 +46,14 @@ var answers = map[string]any{
 				{Kind: "NodePort", Address: "172.30.0.11", Port: 30080}},
 			Families: []api.Family{
 				{Family: "IPv4", Internal: api.Choice{Tier: "all", Endpoints: []api.Endpoint{endpoint}, Excluded: []api.Exclusion{{Endpoint: endpoint, Reason: "not ready"}}}},
-				{Family: "IPv6", Internal: api.Choice{Tier: "none"}},
+				{Family: "IPv6", Internal: api.Choice{Tier: "none"}, External: api.Choice{Tier: "local", Excluded: []api.Exclusion{
+					{Endpoint: endpoint, Reason: "not-local"}, {Endpoint: endpoint, Reason: "not-ready"}, {Endpoint: endpoint, Reason: "not-local"}}}},
 			},
 		}},
 	}}},
 	api.PathBackends: api.List[api.Backend]{Items: []api.Backend{{
 		Namespace: "default", Service: "web", Port: "http", Protocol: "TCP", Address: "10.244.1.11", TargetPort: 8080,
-		Node: "n1", Pod: "default/web-1", Used: true, Flows: 12,
+		Node: "n1", Pod: "default/web-1", Used: true, Flows: 12, Outside: &api.Use{Why: "not-local"},
 	}}},
 	api.PathFlows: api.List[api.Flow]{Items: []api.Flow{webFlow}, Truncated: true},
 	api.PathLane: api.Lane{
@@ -119,6 +124,12 @@ func TestCommandLines(t *testing.T) {
 		{"wide adds policies", []string{"get", "services", "-o", "wide"}, 0, []string{"INTERNAL", "Cluster", "Local"}, ""},
 		{"wide says where balancers ask", []string{"get", "services", "-o", "wide"}, 0, []string{"HEALTH-PORT", "32002"}, ""},
 		{"wide names addresses that are not served, with their own port", []string{"get", "svc", "-o", "wide"}, 0, []string{"NOT-SERVED", "NodePort 172.30.0.11:30080"}, ""},
+		{"wide names the eligible endpoints, and counts the others by reason", []string{"get", "services", "-o", "wide"}, 0,
+			[]string{"ELIGIBLE", "10.244.1.11:8080,-", "1 not ready,-", "OUTSIDE-OUT", "-,0 local", "-,2 not-local 1 not-ready"}, ""},
+		{"wide says which endpoints clients outside get, or why not", []string{"get", "backends", "-o", "wide"}, 0, []string{"OUTSIDE", "not-local"}, ""},
+		{"explain tells the eligible endpoints, and why the others are not", []string{"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp"}, 0,
+			[]string{"endpoints of default/web for everybody at the ClusterIP, internalTrafficPolicy Cluster: 23 of 24, chosen by all (zone-hints-incomplete)",
+				"WHY-NOT", "[fd00::7]:9090", "not-ready", "and 3 more that are eligible, 0 more that are not"}, ""},
 		{"backends of one Service", []string{"get", "backends", "default/web"}, 0, []string{"default/web-1"}, ""},
 		{"backends of a Service that has none", []string{"get", "backends", "wep"}, 1, nil, "no Service wep has endpoints: see lace get services"},
 		{"closed flows are left out and counted", []string{"get", "flows", "--limit", "7"}, 0, nil, "9251 closed flows are not shown: --all lists them"},

@@ -52,6 +52,10 @@ func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, 
 		Flows: flows[target{uint32(svc.Network), netip.AddrPortFrom(e.Addr, e.Port), uint8(p.Protocol)}],
 	}
 	out.Used, out.Why = used(&c.Internal, e)
+	if c.External.Tier != "" {
+		out.Outside = new(api.Use)
+		out.Outside.Used, out.Outside.Why = used(&c.External, e)
+	}
 	return out
 }
 
@@ -62,7 +66,7 @@ func portName(p *model.ServicePort) string {
 	return fmt.Sprintf("%d/%s", p.Port, p.Protocol)
 }
 
-// used looks the endpoint up in the choice for the ClusterIP.
+// used looks the endpoint up in a choice.
 func used(c *model.Choice, e *model.Endpoint) (bool, string) {
 	for i := range c.Endpoints {
 		if same(&c.Endpoints[i], e) {

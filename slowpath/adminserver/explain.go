@@ -58,6 +58,7 @@ func (s *Server) explain(r *http.Request) (api.Explanation, error) {
 	if err := s.try(&out, who, to, tables, namesOf(state)); err != nil {
 		return api.Explanation{}, err
 	}
+	noteChoice(&out, who, to, tables, state)
 	out.Live = s.live(r.Context(), who, to, state)
 	noteNode(&out, who, state)
 	if f := s.node.Status().Fastpath; !f.Alive {

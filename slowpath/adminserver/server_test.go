@@ -70,12 +70,13 @@ func TestBackends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := api.Backend{Namespace: "default", Service: "web", Port: "http", Protocol: "TCP", TargetPort: 8080, Ready: true, Serving: true, Used: true}
+	one := api.Backend{Namespace: "default", Service: "web", Port: "http", Protocol: "TCP", TargetPort: 8080, Ready: true, Serving: true, Used: true, Outside: &api.Use{Used: true}}
 	web1, web2, web3 := one, one, one
 	web1.Address, web1.Node, web1.Pod, web1.Local, web1.Flows = "10.244.1.5", "n1", "default/web-1", true, 2
 	web2.Address, web2.Node, web2.Pod = "10.244.2.6", "n2", "default/web-2"
 	web3.Address, web3.Node, web3.Pod = "10.244.2.7", "n2", "default/web-3"
 	web3.Ready, web3.Terminating, web3.Used, web3.Why = false, true, false, "terminating"
+	web3.Outside = &api.Use{Why: "terminating"}
 	if diff := cmp.Diff([]api.Backend{web1, web2, web3}, got.Items); diff != "" {
 		t.Errorf("backends (-want +got):\n%s", diff)
 	}

@@ -93,7 +93,7 @@ var families = []struct {
 }{{4, "IPv4"}, {6, "IPv6"}}
 
 func choiceOf(c *model.Choice, node string) api.Choice {
-	out := api.Choice{Tier: c.Tier, Endpoints: make([]api.Endpoint, 0, len(c.Endpoints))}
+	out := api.Choice{Tier: c.Tier, Notes: c.Notes, Endpoints: make([]api.Endpoint, 0, len(c.Endpoints))}
 	for i := range c.Endpoints {
 		out.Endpoints = append(out.Endpoints, endpointOf(&c.Endpoints[i], node))
 	}

@@ -91,6 +91,11 @@ type Explanation struct {
 	Backend      string   `json:"backend,omitempty"` // address:port chosen this time
 	Pod          string   `json:"pod,omitempty"`     // of that backend
 	Service      string   `json:"service,omitempty"` // namespace/name behind To
+	// Eligible are the endpoints among which the choice is, with the rule that chose them and
+	// why the others are none of them; Whose says in a sentence for which clients and addresses
+	// that holds. nil: the destination is no port of a Service, or its Service has changed.
+	Eligible *Choice `json:"eligible,omitempty"`
+	Whose    string  `json:"whose,omitempty"`
 	// Live lists registered flows from this client address to this frontend that are not
 	// closed, at most ten.
 	Live []Flow `json:"live,omitempty"`

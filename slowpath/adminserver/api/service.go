@@ -43,6 +43,7 @@ type Choice struct {
 	Tier      string      `json:"tier"` // which rule chose
 	Endpoints []Endpoint  `json:"endpoints"`
 	Excluded  []Exclusion `json:"excluded,omitempty"`
+	Notes     []string    `json:"notes,omitempty"` // why hints did not choose
 }
 
 // Exclusion is an endpoint that does not take part, and why.
@@ -84,7 +85,16 @@ type Backend struct {
 	// why not, in the words of the endpoint choice.
 	Used bool   `json:"used"`
 	Why  string `json:"why,omitempty"`
+	// Outside says the same for clients outside the cluster at the Service's other
+	// addresses; nil: there are none.
+	Outside *Use `json:"outside,omitempty"`
 	// Flows counts registered flows of this node towards the backend that are not
 	// closed, by this Service or any other that shares it.
 	Flows uint64 `json:"flows"`
+}
+
+// Use says whether new connections of some clients may go to an endpoint, and why not.
+type Use struct {
+	Used bool   `json:"used"`
+	Why  string `json:"why,omitempty"`
 }
