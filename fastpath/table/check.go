@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 
 	"lace-cni.io/lace/fastpath/packet"
 )
@@ -63,52 +64,64 @@ func (s *Snapshot) checkReferences() error {
 // backends that its frontend can translate to: of its own family and protocol. Sets may
 // share runs, so the list is walked once and each set is then settled by its ends.
 func (s *Snapshot) checkSets() error {
-	alike, err := s.alikeUntil()
+	edges, err := s.edges()
 	if err != nil {
 		return err
 	}
 	for i := range s.frontends {
 		f := &s.frontends[i]
-		if err := s.checkSet(f, &f.Inside, alike); err != nil {
+		if err := s.checkSet(f, &f.Inside, edges); err != nil {
 			return fmt.Errorf("%v: set inside: %w", f, err)
 		}
-		if err := s.checkSet(f, &f.Outside, alike); err != nil {
+		if err := s.checkSet(f, &f.Outside, edges); err != nil {
 			return fmt.Errorf("%v: set outside: %w", f, err)
 		}
-		if err := s.checkRun(f, f.Keep, alike); err != nil {
+		if err := s.checkRun(f, f.Keep, edges); err != nil {
 			return fmt.Errorf("%v: backends that keep flows: %w", f, err)
 		}
 	}
 	return nil
 }
 
-// alikeUntil says for each entry of the list of backend ids up to where, exclusively,
-// the backends from there on are of one family and protocol.
-func (s *Snapshot) alikeUntil() ([]uint32, error) {
-	alike := make([]uint32, len(s.backendIDs))
-	var behind *Backend
-	for i := len(alike) - 1; i >= 0; i-- {
-		b := s.Backend(s.backendIDs[i])
-		if b == nil {
-			return nil, fmt.Errorf("backend id %d at position %d of the sets is not among the backends", s.backendIDs[i], i)
+// edges are the entries of the list of backend ids, in order, whose backends are of another
+// family or protocol than those before them. Few Services next to each other differ.
+func (s *Snapshot) edges() (edges []uint32, err error) {
+	at := 0
+	var before *Backend
+	for i, id := range s.backendIDs {
+		if at = s.backendFrom(id, at); at < 0 {
+			return nil, fmt.Errorf("backend id %d at position %d of the sets is not among the backends", id, i)
 		}
-		alike[i] = uint32(i) + 1
-		if behind != nil && b.Protocol == behind.Protocol && b.Addr.Is4() == behind.Addr.Is4() {
-			alike[i] = alike[i+1]
+		b := &s.backends[at]
+		if before != nil && (b.Protocol != before.Protocol || b.Addr.Is4() != before.Addr.Is4()) {
+			edges = append(edges, uint32(i))
 		}
-		behind = b
+		before = b
 	}
-	return alike, nil
+	return edges, nil
 }
 
-func (s *Snapshot) checkSet(f *Frontend, set *Set, alike []uint32) error {
+// backendFrom is backend, for one who has just met the backend at a position: where ids lie
+// in their order, as compilers write them, the look at another one's distance finds it
+// without the index, whose slots are all over the memory.
+func (s *Snapshot) backendFrom(id uint32, at int) int {
+	if at < len(s.backends) {
+		near := at + int(id) - int(s.backends[at].ID)
+		if near >= 0 && near < len(s.backends) && s.backends[near].ID == id {
+			return near
+		}
+	}
+	return s.backend(id)
+}
+
+func (s *Snapshot) checkSet(f *Frontend, set *Set, edges []uint32) error {
 	if set.Empty > Drop {
 		return fmt.Errorf("what to do when empty is %d, want 0 (refuse) or 1 (drop)", set.Empty)
 	}
-	return s.checkRun(f, Run{set.First, set.Count}, alike)
+	return s.checkRun(f, Run{set.First, set.Count}, edges)
 }
 
-func (s *Snapshot) checkRun(f *Frontend, set Run, alike []uint32) error {
+func (s *Snapshot) checkRun(f *Frontend, set Run, edges []uint32) error {
 	end := uint64(set.First) + uint64(set.Count)
 	if end > uint64(len(s.backendIDs)) {
 		return fmt.Errorf("%d backends from position %d on run past the list of %d", set.Count, set.First, len(s.backendIDs))
@@ -120,8 +133,9 @@ func (s *Snapshot) checkRun(f *Frontend, set Run, alike []uint32) error {
 	if b.Protocol != f.Protocol || b.Addr.Is4() != f.Addr.Is4() {
 		return fmt.Errorf("%v has another family or protocol", b)
 	}
-	if until := alike[set.First]; uint64(until) < end {
-		return fmt.Errorf("%v has another family or protocol", s.Backend(s.backendIDs[until]))
+	next, _ := slices.BinarySearch(edges, set.First+1)
+	if next < len(edges) && uint64(edges[next]) < end {
+		return fmt.Errorf("%v has another family or protocol", s.Backend(s.backendIDs[edges[next]]))
 	}
 	return nil
 }
