@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -46,9 +47,10 @@ type tables struct {
 	backends backends
 
 	current atomic.Pointer[table.Snapshot]
-	seen    identity // of the file that was looked at last, good or not
-	missing bool     // said already that there is no file
-	failing bool     // said already that the kernel cannot be brought in line
+	claimed []xdp.Claim // by the tables in use
+	seen    identity    // of the file that was looked at last, good or not
+	missing bool        // said already that there is no file
+	failing bool        // said already that the kernel cannot be brought in line
 }
 
 // identity tells one version of a replaced file from the next.
@@ -111,7 +113,7 @@ func (t *tables) refuse(err error) {
 // repeat any more is revoked right behind the swap, so that whatever it leaves to Go is
 // judged by the new tables, and before a port's number can mean another device.
 func (t *tables) use(ctx context.Context, next *table.Snapshot) {
-	err := errors.Join(t.kernel.TrimAliases(aliases(next)), t.kernel.TrimClaims(claims(next)), t.backends.widen(next, time.Now()))
+	err := errors.Join(t.kernel.TrimAliases(aliases(next)), t.trimClaims(claims(next)), t.backends.widen(next, time.Now()))
 	old := t.current.Swap(next)
 	t.flows.SetHalfOpenMax(int(next.Settings().HalfOpenMax))
 	t.report(errors.Join(err, t.sync(next)))
@@ -121,6 +123,19 @@ func (t *tables) use(ctx context.Context, next *table.Snapshot) {
 	t.counters.Set(counter.Generation, next.Generation())
 	t.log.Info("snapshot in use", "generation", next.Generation(), "ports", len(next.Ports()),
 		"frontends", len(next.Frontends()), "backends", len(next.Backends()))
+}
+
+// trimClaims takes back the claims that the next tables do not have. Most changes are of
+// endpoints and leave claims alone: packets need not wait until that is found out one by one.
+func (t *tables) trimClaims(next []xdp.Claim) error {
+	if t.claimed != nil && slices.Equal(t.claimed, next) {
+		return nil
+	}
+	err := t.kernel.TrimClaims(next)
+	if t.claimed = next; err != nil {
+		t.claimed = nil // to be trimmed again
+	}
+	return err
 }
 
 // reconcile brings the kernel side in line again with what is in use: a device may have
