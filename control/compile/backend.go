@@ -4,17 +4,18 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 )
 
-// backend is an endpoint address, protocol and port, however many Services have it.
+// backend is an endpoint address, protocol and port, however many Services have it. There are
+// more of them than of anything else.
 type backend struct {
 	key
-	refs    int // Service ports that have it
-	serving int // of them, those in which it may keep flows
+	refs    int32 // Service ports that have it
+	serving int32 // of them, those in which it may keep flows
 
+	bumped     uint32 // low half of the snapshot that gave it this generation; 0: one of an earlier run
 	id         uint32 // as published; 0: not published
 	generation uint16
-	bumped     uint64 // the snapshot that gave it this generation; 0: one of an earlier run
-	served     bool   // as published
-	vip        bool   // its address is one of a Service: it is offered to nobody
+	served     bool // as published
+	vip        bool // its address is one of a Service: it is offered to nobody
 	dirty      bool
 }
 
@@ -34,7 +35,7 @@ func (c *Compiler) backend(k key) *backend {
 }
 
 // hold counts a reference in (n = 1) or out (n = -1).
-func (c *Compiler) hold(r ref, n int) {
+func (c *Compiler) hold(r ref, n int32) {
 	before := r.refs
 	r.refs += n
 	if before == 0 || r.refs == 0 {
@@ -82,8 +83,8 @@ func (c *Compiler) settleBackend(b *backend, snapshot uint64) {
 
 // bump gives the backend another generation, once in each snapshot.
 func (b *backend) bump(snapshot uint64) {
-	if b.bumped != snapshot {
-		b.generation, b.bumped = stamp(snapshot, b.generation), snapshot
+	if now := uint32(snapshot); b.bumped != now {
+		b.generation, b.bumped = stamp(snapshot, b.generation), now
 	}
 }
 

@@ -27,7 +27,7 @@ type Compiler struct {
 
 	reserved      map[netip.AddrPort]bool // what API servers listen on, TCP
 	reservedSpots map[spot]bool
-	endpoints     map[spot]int                    // how many backends have an address
+	endpoints     map[spot]int32                  // how many backends have an address
 	balancers     map[spot]map[*frontend]struct{} // those that a balancer's address gives
 	hosts         map[spot]bool                   // host routes of somebody else
 
@@ -63,7 +63,7 @@ func New(previous *table.Snapshot) *Compiler {
 		contested: map[*frontend]struct{}{},
 		refused:   map[*frontend]struct{}{},
 		vips:      map[spot]int{},
-		endpoints: map[spot]int{},
+		endpoints: map[spot]int32{},
 		balancers: map[spot]map[*frontend]struct{}{},
 		looping:   map[*backend]struct{}{},
 		notices:   map[model.Name]model.Problem{},
@@ -138,9 +138,19 @@ func (c *Compiler) settle(generation uint64) {
 	for _, f := range c.dirtyFrontends {
 		c.settleFrontend(f, generation)
 	}
-	clear(c.dirtyBackends) // lets go of what is gone
-	clear(c.dirtyFrontends)
-	c.dirtyBackends, c.dirtyFrontends = c.dirtyBackends[:0], c.dirtyFrontends[:0]
+	c.dirtyBackends, c.dirtyFrontends = emptied(c.dirtyBackends), emptied(c.dirtyFrontends)
 	c.settlePorts(generation)
 	c.publishedSettings = c.effective()
+}
+
+// fewDirty is how many are remembered without new memory from one snapshot to the next.
+const fewDirty = 1 << 10
+
+// emptied lets go of what is gone, and of memory that only the beginning needs.
+func emptied[T any](dirty []*T) []*T {
+	if cap(dirty) > fewDirty {
+		return nil
+	}
+	clear(dirty)
+	return dirty[:0]
 }

@@ -120,14 +120,27 @@ func familyOf(a netip.Addr) int {
 // prepareBackends makes all endpoints of one port and family known to the tables, so that
 // flows can tell whether theirs still serves.
 func (c *Compiler) prepareBackends(s *service, p *model.ServicePort, endpoints []model.Endpoint) *endpointBackends {
-	out := &endpointBackends{endpoints: endpoints}
+	out := &endpointBackends{endpoints: endpoints, backends: make([]*backend, 0, len(endpoints))}
+	s.refs = slices.Grow(s.refs, len(endpoints))
 	for i := range endpoints {
 		e := &endpoints[i]
 		r := ref{c.backend(keyOf(s.declared.Network, e.Addr, e.Port, p.Protocol)), e.Ready || e.Serving}
 		s.refs = append(s.refs, r)
 		out.backends = append(out.backends, r.backend)
+	}
+	out.keep = serving(out.backends, s.refs[len(s.refs)-len(endpoints):])
+	return out
+}
+
+// serving are the backends that may keep flows: most often all, which then is the same list.
+func serving(backends []*backend, refs []ref) []*backend {
+	if !slices.ContainsFunc(refs, func(r ref) bool { return !r.serving }) {
+		return backends
+	}
+	var out []*backend
+	for _, r := range refs {
 		if r.serving {
-			out.keep = append(out.keep, r.backend)
+			out = append(out, r.backend)
 		}
 	}
 	return out

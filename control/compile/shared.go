@@ -49,7 +49,7 @@ func (c *Compiler) elsewhere(l *claim) bool {
 
 // dwell counts an endpoint in (n = 1) or out (n = -1) of its address, and looks again at the
 // balancers that have the address when that begins or ends.
-func (c *Compiler) dwell(at spot, n int) {
+func (c *Compiler) dwell(at spot, n int32) {
 	before := c.endpoints[at]
 	if c.endpoints[at] = before + n; before+n == 0 {
 		delete(c.endpoints, at)

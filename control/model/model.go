@@ -113,11 +113,11 @@ type Frontend struct {
 type Endpoint struct {
 	Addr        netip.Addr
 	Port        uint16
-	Node        string // empty: not known, never local
-	Zone        string
 	Ready       bool
 	Serving     bool
 	Terminating bool
+	Node        string // empty: not known, never local
+	Zone        string
 	ZoneHints   []string
 	NodeHints   []string
 	Pod         string // namespace/name of the target, for people
