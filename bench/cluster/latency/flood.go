@@ -34,6 +34,9 @@ type flood struct {
 	cpu           int
 }
 
+// errNoLoad is wrapped when a change was measured without load that was to be there.
+var errNoLoad = errors.New("nothing arrived")
+
 func (b *bench) openFloods(ctx context.Context) (map[*side]*flood, error) {
 	floods := map[*side]*flood{}
 	for _, s := range b.stage.sides {
@@ -112,11 +115,11 @@ func (f *flood) begin(ctx context.Context) (err error) {
 
 // over ends it and says how many packets a second arrived.
 func (f *flood) over() (rate float64, err error) {
-	_, err = f.running.Stop()
+	made, err := f.running.Stop()
 	took := time.Since(f.begun).Seconds()
 	after, failed := f.sink.Taken()
 	if err = errors.Join(err, failed); err == nil && after == f.before {
-		err = errors.New("nothing of the load arrived")
+		err = fmt.Errorf("%w of %.0f packets a second", errNoLoad, made)
 	}
 	return float64(after-f.before) / took, err
 }

@@ -25,8 +25,8 @@ func goals(services int) []goal.Goal {
 		part("change-loaded-p99-of-kube-proxy", loadLoaded, "p99", 0.25),
 		most("cold-first-s", loadCold, "first", 10),
 		most("cold-complete-s", loadCold, "complete", 30),
-		most("memory-agent-mib", loadMemory, "lace-agent", 300),
-		most("memory-fastpath-mib", loadMemory, "lace-fastpath", 100),
+		most("memory-agent-mib", loadMemory, "lace-agent-changed", 300),
+		most("memory-fastpath-mib", loadMemory, "lace-fastpath-changed", 100),
 		most("writes-at-rest", loadRest, "writes", 0),
 	}
 }

@@ -28,15 +28,18 @@ func rows(o *options) []row {
 			row{"  of it the API's own write, " + l.what + ", p99", "ms", l.load, "write-p99", "write-p99"},
 		)
 	}
+	changed := fmt.Sprintf("memory after %d changes", churn)
 	return append(out,
 		row{"packets that arrived meanwhile", "Mpps", loadLoaded, "load-p50", "load-p50"},
 		row{"cold start to first packet", "s", loadCold, "first", "first"},
 		row{"cold start to everything in force", "s", loadCold, "complete", "complete"},
-		row{"memory: lace-agent, kube-proxy", "MiB", loadMemory, "lace-agent", "kube-proxy"},
-		row{"  at its peak", "MiB", loadMemory, "lace-agent-peak", "kube-proxy-peak"},
-		row{"memory: lace-fastpath", "MiB", loadMemory, "lace-fastpath", ""},
-		row{"  at its peak, with what it maps of BPF maps", "MiB", loadMemory, "lace-fastpath-peak", ""},
-		row{"  BPF maps, in the kernel", "MiB", loadMemory, "lace-fastpath-maps", ""},
+		row{"memory after a start: lace-agent, kube-proxy", "MiB", loadMemory, "lace-agent", "kube-proxy"},
+		row{changed + ": lace-agent, kube-proxy", "MiB", loadMemory, "lace-agent-changed", "kube-proxy-changed"},
+		row{"  at its peak", "MiB", loadMemory, "lace-agent-peak-changed", "kube-proxy-peak-changed"},
+		row{"memory after a start: lace-fastpath", "MiB", loadMemory, "lace-fastpath", ""},
+		row{changed + ": lace-fastpath", "MiB", loadMemory, "lace-fastpath-changed", ""},
+		row{"  at its peak, with what it maps of BPF maps", "MiB", loadMemory, "lace-fastpath-peak-changed", ""},
+		row{"  BPF maps, in the kernel", "MiB", loadMemory, "lace-fastpath-maps-changed", ""},
 		row{fmt.Sprintf("writes to the API in %s of rest", o.rest), "", loadRest, "writes", ""},
 	)
 }

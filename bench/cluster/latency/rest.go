@@ -13,8 +13,12 @@ import (
 // given back by then.
 const settling = 10 * time.Second
 
-// kept measures what a side has in memory after a start, and of Lace's agent what it writes
-// at rest.
+// churn is how many changes of endpoints a side has seen when its memory is looked at again:
+// what is kept must not depend on how long nothing has happened.
+const churn = 200
+
+// kept measures what a side has in memory after a start, what Lace's agent writes at rest,
+// and what is in memory after changes.
 func (b *bench) kept(ctx context.Context, s *side) error {
 	if !b.has(partRest) {
 		return nil
@@ -24,10 +28,26 @@ func (b *bench) kept(ctx context.Context, s *side) error {
 	if err != nil {
 		return err
 	}
-	b.sample(s.name, loadMemory, 0, v)
-	if s.runs.control() != cluster.RoleLaceAgent {
-		return nil
+	if s.runs.control() == cluster.RoleLaceAgent {
+		if err := b.restful(ctx, s); err != nil {
+			return err
+		}
 	}
+	b.progress("%d changes of endpoints, for %s", churn, s.name)
+	if err := b.stage.churn(ctx, b.services, b.most); err != nil {
+		return err
+	}
+	rest(ctx, min(settling, b.rest))
+	after, err := s.memory()
+	for program, n := range after {
+		v[program+"-changed"] = n
+	}
+	b.sample(s.name, loadMemory, 0, v)
+	return err
+}
+
+// restful counts what the agent writes while nothing changes.
+func (b *bench) restful(ctx context.Context, s *side) error {
 	b.progress("at rest for %s", b.rest)
 	before, err := b.writes()
 	if err != nil {
@@ -39,6 +59,17 @@ func (b *bench) kept(ctx context.Context, s *side) error {
 		return err
 	}
 	b.sample(s.name, loadRest, 0, map[string]float64{"writes": float64(after - before), "seconds": b.rest.Seconds()})
+	return nil
+}
+
+// churn takes the last endpoint from Services, one after another, and gives it back.
+func (s *stage) churn(ctx context.Context, services, endpoints int) error {
+	for i := range churn {
+		e := crowd(i/2%services, endpoints-(i+1)%2)
+		if err := s.API.Put(ctx, cluster.Slices+"/"+e.Name, e, nil); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
