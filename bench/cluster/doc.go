@@ -5,7 +5,8 @@
 // There is no kubelet: Nodes and Pods are objects that a test writes, and the lab's pods
 // are what they describe. EndpointSlices come from the controllers of the control plane,
 // ClusterIPs from the API server, and rights from RBAC, as in any cluster. A node may have a
-// kube-proxy in place of Lace, or beside it.
+// kube-proxy in place of Lace, or beside it; or a twin in another lab, which has the same
+// addresses and another proxy, and reads from the same API server.
 //
 // The binaries are built by make cluster-binaries from a module of their own, so that the
 // project never links Kubernetes. Tests have the build tag "cluster", since that takes

@@ -17,6 +17,16 @@ type Cluster struct {
 	Nodes    []*corev1.Node
 	Services []*corev1.Service // of different ages
 	Slices   []*discoveryv1.EndpointSlice
+	place    place // where what dice are thrown for has addresses from
+}
+
+// zones of the nodes, by name.
+func (c *Cluster) zones() map[string]string {
+	out := make(map[string]string)
+	for _, n := range c.Nodes {
+		out[n.Name] = n.Labels["topology.kubernetes.io/zone"]
+	}
+	return out
 }
 
 // node is this node's object; an empty one when there is none.
@@ -181,6 +191,10 @@ func portsOf(s *corev1.Service) (out []corev1.ServicePort) {
 	}
 	return out
 }
+
+// Admits says whether the source ranges of a Service let a client call its balancer's
+// addresses.
+func (c *Cluster) Admits(s *corev1.Service, client netip.Addr) bool { return admits(s, client) }
 
 // admits says whether the source ranges of a Service let a client call its balancer's
 // addresses. A family without any entry is open, and so is one with an entry for all of it;

@@ -1,13 +1,11 @@
 package oracle_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 
 	"lace-cni.io/lace/bench/oracle"
@@ -120,7 +118,7 @@ func follow(c *oracle.Cluster, l *lace, flows []begun, seen map[string]int) stri
 }
 
 func report(c *oracle.Cluster, wrong string, p oracle.Packet, want oracle.Outcome, got answer) string {
-	return fmt.Sprintf("%s\npacket: %s\nLace: %s (%s) %s as %s\noracle: %s %v\n%s", wrong, text(p), got.class, got.reason, got.to, got.source, want.Class, want.Endpoints, described(c))
+	return fmt.Sprintf("%s\npacket: %s\nLace: %s (%s) %s as %s\noracle: %s %v\n%s", wrong, text(p), got.class, got.reason, got.to, got.source, want.Class, want.Endpoints, oracle.Describe(c, nil))
 }
 
 // differs compares the outcome of a packet that began something.
@@ -172,26 +170,4 @@ func shown(c *oracle.Cluster, p oracle.Packet, s oracle.Sender) netip.Addr {
 
 func text(p oracle.Packet) string {
 	return fmt.Sprintf("%s %s from %s to %s", p.Protocol, [...]string{"of a pod", "of the node", "from outside"}[p.From], p.Source, p.To)
-}
-
-// described is the cluster as JSON, an object a line.
-func described(c *oracle.Cluster) string {
-	var out strings.Builder
-	put := func(o any) {
-		b, err := json.Marshal(o)
-		if err != nil {
-			out.WriteString(err.Error())
-		}
-		out.Write(append(b, '\n'))
-	}
-	for _, n := range c.Nodes {
-		put(map[string]any{"node": n.Name, "labels": n.Labels, "addresses": n.Status.Addresses})
-	}
-	for _, s := range c.Services {
-		put(s)
-	}
-	for _, s := range c.Slices {
-		put(s)
-	}
-	return out.String()
 }

@@ -1,7 +1,9 @@
 // Package oracle says what must become of a packet to a Service, by reading the rules of
 // Services off the Kubernetes objects, slowly and obviously, and throws dice for clusters
 // and packets to ask about. The tests of the package hold the tables and the fast path to
-// it.
+// it; TestLikeKubeProxy of bench/cluster holds a running Lace and, in another lab, a real
+// kube-proxy to it, with real objects and packets, and lists where the two are meant to
+// differ.
 //
 // It must share no code with what it judges: it knows the API's objects, addresses, and
 // nothing of Lace. It keeps no index and remembers nothing but what its caller asks it to:

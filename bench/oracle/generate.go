@@ -9,17 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Who there is: for each kind of client addresses of both families. There are few of
-// everything, so that Services get into each other's way.
+// Who there is: for each kind of client addresses of both families, as in the lab. There are
+// few of everything, so that Services get into each other's way.
 var (
-	nodeOwn     = addresses("172.30.0.11", "fd30::11", "192.0.2.11", "2001:db8::11") // the first two are the node's internal ones
-	podsHere    = addresses("10.244.1.2", "fd00:10:244:1::2", "10.244.1.3", "fd00:10:244:1::3", "10.244.1.4", "fd00:10:244:1::4")
-	otherNodes  = addresses("172.30.0.12", "fd30::12", "172.30.0.13", "fd30::13")
-	podsThere   = addresses("10.244.2.2", "fd00:10:244:2::2", "10.244.2.3", "fd00:10:244:2::3", "10.244.3.2", "fd00:10:244:3::2")
-	beyond      = addresses("198.18.0.5", "2001:db8:5::5", "192.0.2.200", "2001:db8:2::200") // clients outside the cluster
-	byHand      = addresses("192.0.2.77", "2001:db8:77::77")                                 // endpoints outside the cluster
-	clusterPool = addresses("10.96.0.1", "fd00:10:96::1", "10.96.0.2", "fd00:10:96::2", "10.96.0.3", "fd00:10:96::3")
-	elsewhere   = addresses("203.0.113.1", "2001:db8:113::1", "203.0.113.2", "2001:db8:113::2", "198.51.100.1", "2001:db8:100::1")
+	nodeOwn    = addresses("172.30.0.11", "fd30::11", "192.0.2.11", "2001:db8::11") // the first two are the node's internal ones
+	podsHere   = addresses("10.244.1.11", "fd00:10:244:1::11", "10.244.1.12", "fd00:10:244:1::12", "10.244.1.13", "fd00:10:244:1::13")
+	otherNodes = addresses("172.30.0.12", "fd30::12", "172.30.0.13", "fd30::13")
+	podsThere  = addresses("10.244.2.11", "fd00:10:244:2::11", "10.244.2.12", "fd00:10:244:2::12", "10.244.3.11", "fd00:10:244:3::11")
+	beyond     = addresses("198.18.0.5", "2001:db8:5::5", "192.0.2.200", "2001:db8:2::200") // clients outside the cluster
+	byHand     = addresses("192.0.2.77", "2001:db8:77::77")                                 // endpoints outside the cluster
 )
 
 func addresses(texts ...string) (out []netip.Addr) {
@@ -42,11 +40,29 @@ type resident struct {
 
 // Generate throws dice for a cluster.
 func Generate(d Dice) *Cluster {
-	c := &Cluster{Here: "n1", Own: nodeOwn, Pods: podsHere}
-	g := &generator{Dice: d, cluster: c}
+	g := &generator{Dice: d, cluster: newCluster(0)}
 	g.nodes()
+	return g.populate()
+}
+
+// Beside throws dice for other Services and endpoints on nodes that there are. n, below
+// Places, says where their addresses and node ports come from: those of each n are apart, so
+// that several may be there at once.
+func Beside(d Dice, nodes []*corev1.Node, n int) *Cluster {
+	c := newCluster(n)
+	c.Nodes = nodes
+	return (&generator{Dice: d, cluster: c, zones: c.zones()}).populate()
+}
+
+func newCluster(n int) *Cluster {
+	return &Cluster{Here: "n1", Own: nodeOwn, Pods: podsHere, place: placeOf(n)}
+}
+
+// populate throws dice for all but the nodes.
+func (g *generator) populate() *Cluster {
+	c := g.cluster
 	g.repopulate()
-	for i := range 1 + d.IntN(4) {
+	for i := range 1 + g.IntN(4) {
 		c.Services = append(c.Services, g.service(i))
 	}
 	g.slices()
@@ -56,10 +72,7 @@ func Generate(d Dice) *Cluster {
 // Change throws dice for what becomes of a cluster: Services go or change, and so do
 // endpoints.
 func Change(d Dice, c *Cluster) {
-	g := &generator{Dice: d, cluster: c, zones: map[string]string{}}
-	for _, n := range c.Nodes {
-		g.zones[n.Name] = n.Labels["topology.kubernetes.io/zone"]
-	}
+	g := &generator{Dice: d, cluster: c, zones: c.zones()}
 	var left []*corev1.Service
 	for _, s := range c.Services {
 		var i int
@@ -204,7 +217,7 @@ func (g *generator) slice(s *corev1.Service, i int) *discoveryv1.EndpointSlice {
 		es.Endpoints = append(es.Endpoints, discoveryv1.Endpoint{Addresses: one(g.Dice, nil, []string{"pod"}, []string{"127.0.0.1"}, []string{"::ffff:10.244.1.2"}, []string{"fe80::1%eth0"})})
 	}
 	if rarely(g, 12) {
-		es.Endpoints = append(es.Endpoints, discoveryv1.Endpoint{Addresses: []string{one(g.Dice, clusterPool...).String()}})
+		es.Endpoints = append(es.Endpoints, discoveryv1.Endpoint{Addresses: []string{one(g.Dice, g.cluster.place.own...).String()}})
 	}
 	return es
 }

@@ -158,7 +158,7 @@ func (c *Cluster) whole(l *claim) bool {
 // of one Service's the first.
 func (c *Cluster) held() (out []claim) {
 	byAge := slices.SortedFunc(slices.Values(c.Services), func(a, b *corev1.Service) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	type place struct {
 		at       netip.AddrPort
@@ -177,15 +177,25 @@ func (c *Cluster) held() (out []claim) {
 	return out
 }
 
-// Judge says what must become of a packet that belongs to no flow.
-func (c *Cluster) Judge(p Packet) Outcome {
-	held := c.held()
+// wholes are the addresses that are a Service's with every port.
+func (c *Cluster) wholes(held []claim) map[netip.Addr]bool {
 	wholes := make(map[netip.Addr]bool)
 	for i := range held {
 		if c.whole(&held[i]) {
 			wholes[held[i].at.Addr()] = true
 		}
 	}
+	return wholes
+}
+
+// Whole says whether an address is a Service's with every port: the node routes what it
+// sends there itself to its proxy.
+func (c *Cluster) Whole(a netip.Addr) bool { return c.wholes(c.held())[a] }
+
+// Judge says what must become of a packet that belongs to no flow.
+func (c *Cluster) Judge(p Packet) Outcome {
+	held := c.held()
+	wholes := c.wholes(held)
 	for i := range held {
 		if l := &held[i]; l.at == p.To && l.protocol == p.Protocol {
 			return c.serve(l, p, wholes)

@@ -29,8 +29,8 @@ func (g *generator) service(i int) *corev1.Service {
 
 // own throws dice for the Service's own addresses.
 func (g *generator) own(s *corev1.Service) {
-	at := 2 * g.IntN(3)
-	four, six := clusterPool[at].String(), clusterPool[at+1].String()
+	pool, at := g.cluster.place.own, 2*g.IntN(3)
+	four, six := pool[at].String(), pool[at+1].String()
 	switch g.IntN(4) {
 	case 0:
 		s.Spec.ClusterIP = four
@@ -63,7 +63,7 @@ func (g *generator) ports(s *corev1.Service) {
 			break
 		}
 		p := corev1.ServicePort{Name: name, Port: one[int32](g, 80, 81, 53), Protocol: one(g.Dice, "", corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)}
-		p.NodePort = one[int32](g, 0, 30080, 30081, 30053)
+		p.NodePort = one(g.Dice, append([]int32{0}, g.cluster.place.nodePorts...)...)
 		switch g.IntN(40) {
 		case 1:
 			p.Port = one[int32](g, 0, -1, 65536)
@@ -100,11 +100,12 @@ func (g *generator) policies(s *corev1.Service) {
 
 // more throws dice for addresses from outside and who may call them.
 func (g *generator) more(s *corev1.Service) {
+	elsewhere := g.cluster.place.elsewhere
 	if rarely(g, 3) {
 		s.Spec.ExternalIPs = some(g.Dice, elsewhere[0].String(), elsewhere[1].String(), elsewhere[4].String(), elsewhere[5].String())
 	}
 	if rarely(g, 8) {
-		s.Spec.ExternalIPs = append(s.Spec.ExternalIPs, one(g.Dice, otherNodes[0].String(), nodeOwn[0].String(), nodeOwn[1].String(), podsHere[0].String(), byHand[0].String(), clusterPool[0].String(), "host", "::1"))
+		s.Spec.ExternalIPs = append(s.Spec.ExternalIPs, one(g.Dice, otherNodes[0].String(), nodeOwn[0].String(), nodeOwn[1].String(), podsHere[0].String(), byHand[0].String(), g.cluster.place.own[0].String(), "host", "::1"))
 	}
 	for _, a := range some[netip.Addr](g, elsewhere...) {
 		in := corev1.LoadBalancerIngress{IP: a.String()}

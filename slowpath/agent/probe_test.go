@@ -72,7 +72,7 @@ func TestProbesFollowTheNode(t *testing.T) {
 		says string
 	}{
 		{"the node is well", taint(), 200, `"nodeEligible":true,"healthy":true`},
-		{"the autoscaler is about to remove it", taint("ToBeDeletedByClusterAutoscaler"), 503, `"nodeEligible":false,"healthy":false`},
+		{"the autoscaler is about to remove it", taint("ToBeDeletedByClusterAutoscaler"), 503, `"nodeEligible":false,"healthy":true`},
 		{"the autoscaler has changed its mind", taint(), 200, `"nodeEligible":true`},
 		{"it is unschedulable, which does not matter", taint("node.kubernetes.io/unschedulable"), 200, `"nodeEligible":true`},
 		{"it is being deleted", going, 503, `"nodeEligible":false`},

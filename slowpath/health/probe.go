@@ -3,10 +3,12 @@ package health
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 )
 
-// Answer is the body of /healthz and /livez.
+// Answer is the body of /healthz and /livez. As with kube-proxy, Healthy says how the proxy is
+// and not how the node is, and LastUpdated is now while all is well.
 type Answer struct {
 	LastUpdated  time.Time         `json:"lastUpdated"`
 	CurrentTime  time.Time         `json:"currentTime"`
@@ -14,6 +16,7 @@ type Answer struct {
 	Healthy      bool              `json:"healthy"`
 	Status       map[string]Family `json:"status"` // by family: IPv4 and IPv6 are published together
 
+	well   bool // all that the answer follows from holds
 	checks []Check
 }
 
@@ -25,37 +28,38 @@ type Family struct {
 
 // healthz answers load balancers: whether traffic may be sent to the node.
 func healthz(s State, now time.Time) Answer {
-	works := s.Works(now)
-	a := answer(s, works, now)
-	a.NodeEligible, a.Healthy = &s.Eligible, works && s.Eligible
-	a.checks = s.checks(now)
+	a := answer(s, s.Works(now), s.checks(now), now)
+	a.NodeEligible = &s.Eligible
 	return a
 }
 
 // livez answers the kubelet: whether this agent is worth keeping.
 func livez(s State, now time.Time) Answer {
-	a := answer(s, s.publishes(now), now)
-	a.checks = s.checks(now)[:1]
-	return a
+	return answer(s, s.publishes(now), s.checks(now)[:1], now)
 }
 
-func answer(s State, works bool, now time.Time) Answer {
+func answer(s State, works bool, checks []Check, now time.Time) Answer {
 	f := Family{LastUpdated: s.Updated, Healthy: works}
-	return Answer{
+	a := Answer{
 		LastUpdated: s.Updated, CurrentTime: now, Healthy: works,
 		Status: map[string]Family{"IPv4": f, "IPv6": f},
+		well:   !slices.ContainsFunc(checks, func(c Check) bool { return !c.Holds }), checks: checks,
 	}
+	if a.well {
+		a.LastUpdated = now
+	}
+	return a
 }
 
 // rule is one of the two answers.
 type rule func(State, time.Time) Answer
 
-// probe serves one of the two answers: 200 when healthy, else 503.
+// probe serves one of the two answers: 200 when all is well, else 503.
 func probe(state func() State, now func() time.Time, answer rule, answered func(code int, checks []Check)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		a := answer(state(), now())
 		code := http.StatusOK
-		if !a.Healthy {
+		if !a.well {
 			code = http.StatusServiceUnavailable
 		}
 		answered(code, a.checks)

@@ -63,12 +63,12 @@ func TestBodies(t *testing.T) {
 		rule func(State, time.Time) Answer
 		want map[string]any
 	}{
-		{"healthz tells load balancers about the node too", healthz, map[string]any{
+		{"healthz tells load balancers about the node too, which does not make the proxy an unhealthy one", healthz, map[string]any{
 			"lastUpdated": "2026-11-29T14:59:59Z", "currentTime": "2026-11-29T15:00:00Z",
-			"nodeEligible": false, "healthy": false, "status": map[string]any{"IPv4": family, "IPv6": family},
+			"nodeEligible": false, "healthy": true, "status": map[string]any{"IPv4": family, "IPv6": family},
 		}},
-		{"livez does not know of the node", livez, map[string]any{
-			"lastUpdated": "2026-11-29T14:59:59Z", "currentTime": "2026-11-29T15:00:00Z",
+		{"livez does not know of the node; while all is well it is as of now", livez, map[string]any{
+			"lastUpdated": "2026-11-29T15:00:00Z", "currentTime": "2026-11-29T15:00:00Z",
 			"healthy": true, "status": map[string]any{"IPv4": family, "IPv6": family},
 		}},
 	}

@@ -34,13 +34,13 @@ type Server struct {
 // Answered is told of every answer of a probe: the path, the code, and what it follows from.
 type Answered func(path string, code int, checks []Check)
 
-// NewProbes listens for /healthz and /livez at the address, usually 0.0.0.0:10256.
-// state is called for every request, and then answered, which may be nil; both from any
+// NewProbes listens for /healthz and /livez at the address, usually 0.0.0.0:10256. Every
+// method is answered, as kube-proxy does it: balancers ask by OPTIONS, too. state is called for every request, and then answered, which may be nil; both from any
 // goroutine.
 func NewProbes(addr string, state func() State, answered Answered, log *slog.Logger) (*Server, error) {
 	mux := http.NewServeMux()
 	for path, rule := range map[string]rule{"/healthz": healthz, "/livez": livez} {
-		mux.Handle("GET "+path, probe(state, time.Now, rule, answered.of(path)))
+		mux.Handle(path, probe(state, time.Now, rule, answered.of(path)))
 	}
 	return listen("health probes", addr, mux, log)
 }
@@ -63,13 +63,14 @@ type Pages struct {
 }
 
 // NewMetrics listens for /metrics, /metrics/slis, /healthz, /proxyMode, /configz and, if
-// asked to, /debug/pprof at the address, usually 127.0.0.1:10249.
+// asked to, /debug/pprof at the address, usually 127.0.0.1:10249. What kube-proxy answers
+// whatever the method is answered so.
 func NewMetrics(addr string, p Pages, log *slog.Logger) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.Metrics)
 	mux.Handle("GET /metrics/slis", p.SLIs)
-	mux.Handle("GET /healthz", told(p.Pinged, word("ok")))
-	mux.Handle("GET /proxyMode", word("lace"))
+	mux.Handle("/healthz", told(p.Pinged, word("ok")))
+	mux.Handle("/proxyMode", word("lace"))
 	mux.Handle("GET /configz", page(p.Configuration))
 	if p.Profiling {
 		profiles(mux)

@@ -78,16 +78,26 @@ func TestMetricsServer(t *testing.T) {
 	}
 }
 
-func TestOnlyQuestionsAreAnswered(t *testing.T) {
+// TestProbesAnswerEveryMethod: balancers ask by GET, HEAD or OPTIONS, and kube-proxy does not
+// mind which.
+func TestProbesAnswerEveryMethod(t *testing.T) {
 	s, err := NewProbes("127.0.0.1:0", well, nil, nil)
 	addr := serve(t, s, err)
-	r, err := http.Post("http://"+addr+"/healthz", "text/plain", strings.NewReader("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Body.Close()
-	if r.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %d, want 405", r.StatusCode)
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost} {
+		for _, path := range []string{"/healthz", "/livez"} {
+			q, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path, strings.NewReader(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := http.DefaultClient.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Body.Close()
+			if r.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: %d, want 200", method, path, r.StatusCode)
+			}
+		}
 	}
 }
 
