@@ -60,12 +60,12 @@ func (c *cluster) through(w way, service string, d door) traffic.Request {
 // TestFrontends: what clients of every place get at every kind of address, with the lane and
 // without it, delivered either way.
 func TestFrontends(t *testing.T) {
-	for _, how := range []lab.Topology{
-		{Lane: "on", Delivery: "direct"}, {Lane: "off", Delivery: "direct"}, {Lane: "on", Delivery: "stack"}, {Lane: "off", Delivery: "stack"},
+	for _, how := range []struct{ name, lane, delivery string }{
+		{"lane on, direct", "on", "direct"}, {"lane off, direct", "off", "direct"},
+		{"lane on, stack", "on", "stack"}, {"lane off, stack", "off", "stack"},
 	} {
-		t.Run("lane "+how.Lane+", "+how.Delivery, func(t *testing.T) {
-			how.RPFilter, how.PodStyle, how.Workers = 1, lab.PTP, 2
-			c := newCluster(t, how)
+		t.Run(how.name, func(t *testing.T) {
+			c := newCluster(t, lab.Topology{RPFilter: 1, PodStyle: lab.PTP, Workers: 2, Lane: how.lane, Delivery: how.delivery})
 			c.declare(t, "frontends", frontends)
 			for name, s := range exposed {
 				c.save(t, name, c.endpoints(t, manifests.Ready, s.backends...))

@@ -19,19 +19,20 @@ type leftOut struct {
 
 var otherSource = []leftOut{
 	{"an API server has no files", []string{"TestBehaviour/*/a broken file changes nothing and is reported"}},
-	{"how nodes connect their pods is nothing that a source tells; the other settings are run", []string{
+	{"how nodes connect their pods, and how packets are delivered, is nothing that a source tells; the other settings are run", []string{
 		"TestBehaviour/*, routed pods, no reverse-path filter, one worker",
 		"TestBehaviour/*, bridged pods, strict reverse-path filter, one worker",
 		"TestBehaviourInStack/*, routed pods, no reverse-path filter, one worker",
 		"TestBehaviourInStack/*, bridged pods, strict reverse-path filter, one worker",
 		"TestBehaviourInStack/*, bridged pods, loose reverse-path filter, two workers",
+		"TestFrontends/lane on, direct", "TestFrontends/lane off, stack",
 	}},
 	{"it changes links, routes and rules of hosts, of which no source tells", []string{
 		"TestBlackHole", "TestCutting", "TestDevicesChangeUnderTheFastPath", "TestForeignRoutes", "TestForeignRules", "TestJumboPods",
 		"TestPathMTU", "TestPathMTUAtEveryAddress", "TestPathMTUInStack", "TestPodChurn",
 	}},
 	{"it takes away from the fast path what the agent does not read from a source", []string{
-		"TestFaultsUnderLoad", "TestKill", "TestKillAtRandomMoments", "TestProgramForAnswersDetached", "TestRestartLoop", "TestStandStill",
+		"TestFaultsUnderLoad", "TestKillAtRandomMoments", "TestProgramForAnswersDetached", "TestRestartLoop", "TestStandStill",
 	}},
 	{"it floods, while nothing that is declared changes", []string{"TestFlood"}},
 	{"the Nodes are those that every lab has, and no test declares others", []string{"TestThirdNode"}},
