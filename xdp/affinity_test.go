@@ -21,6 +21,9 @@ func TestAffinityOutlivesTheProcess(t *testing.T) {
 	if got := records(t, second).Find(&k, 2, 100); got != 21 {
 		t.Errorf("backend %d, want 21", got)
 	}
+	if got := records(t, second).Cap(); got != 131_072 {
+		t.Errorf("room for %d clients, want what is documented", got)
+	}
 }
 
 // TestForeignAffinityPin: something else in its place is removed, and nobody is remembered.

@@ -172,12 +172,12 @@ func (c *cluster) expect(t *testing.T, want traffic.Outcome, from, service strin
 func policyLocal(t *testing.T, c *cluster) {
 	for _, w := range ways {
 		before := c.drops(t, "n1")["no-local-endpoint"]
-		for _, d := range []door{"n1", balancer} {
+		for _, d := range []door{"n1", balancer, external} {
 			c.expect(t, traffic.Timeout, lab.OutsideName, "here", d, w)
 		}
 		c.expect(t, traffic.Timeout, "visitor", "here", "n1", w)
 		c.expect(t, traffic.Timeout, "n2", "here", "n1", w)
-		eventually(t, "no-local-endpoint counted on n1", func() bool { return c.drops(t, "n1")["no-local-endpoint"] >= before+4 })
+		eventually(t, "no-local-endpoint counted on n1", func() bool { return c.drops(t, "n1")["no-local-endpoint"] >= before+5 })
 
 		r := c.through(w, "here", "n2")
 		if a := c.dial(t, lab.OutsideName, r); a.Outcome != traffic.OK || a.Client.Addr() != c.host(t, lab.OutsideName).Addr(w.family) {
@@ -187,7 +187,7 @@ func policyLocal(t *testing.T, c *cluster) {
 			from string
 			at   []door
 		}{
-			{"shopper", []door{"n1", "n2", balancer, clusterIP}}, {"visitor", []door{"n2", balancer, clusterIP}},
+			{"shopper", []door{"n1", "n2", balancer, external, clusterIP}}, {"visitor", []door{"n2", balancer, external, clusterIP}},
 			{"n1", []door{"n1", "n2", balancer, clusterIP}}, {"n2", []door{"n2", balancer, clusterIP}},
 		} {
 			for _, d := range inside.at {
@@ -215,7 +215,10 @@ func sourceRanges(t *testing.T, c *cluster) {
 
 func everyAddressRefuses(t *testing.T, c *cluster) {
 	for _, from := range callers {
-		for _, d := range []door{clusterIP, balancer, "n1", "n2"} {
+		for _, d := range []door{clusterIP, balancer, external, "n1", "n2"} {
+			if unrouted(from, d) {
+				continue
+			}
 			for _, w := range ways {
 				refused(t, c, from, c.through(w, "nobody", d))
 			}
