@@ -22,18 +22,22 @@ type Declared struct {
 }
 
 // Declare begins with nothing, and takes from the API what others have declared: Services
-// and EndpointSlices but those of the API server itself. It returns when a list says so that
-// the API server has not read anew, as agents' lists are.
+// and EndpointSlices but those of the API server itself, and Nodes but the two of every lab.
+// It returns when a list says so that the API server has not read anew, as agents' lists are.
 func (c *Cluster) Declare(ctx context.Context) (*Declared, error) {
 	return &Declared{c, map[string][]string{}}, c.wipe(ctx)
 }
 
-// own are what the API server's own Service carries.
-var own = map[string]string{Services: "provider!=kubernetes", Slices: "kubernetes.io/service-name!=kubernetes"}
+// declared selects what tests declare: not what is there when a cluster has begun.
+var declared = map[string]url.Values{
+	Services: {"labelSelector": {"provider!=kubernetes"}},
+	Slices:   {"labelSelector": {"kubernetes.io/service-name!=kubernetes"}},
+	Nodes:    {"fieldSelector": {"metadata.name!=n1,metadata.name!=n2"}},
+}
 
 func (c *Cluster) wipe(ctx context.Context) error {
-	for path, others := range own {
-		path += "?labelSelector=" + url.QueryEscape(others)
+	for path, selected := range declared {
+		path += "?" + selected.Encode()
 		if err := c.API.Delete(ctx, path); err != nil {
 			return err
 		}
@@ -56,8 +60,8 @@ func (c *Cluster) wipe(ctx context.Context) error {
 }
 
 // Save declares the objects of a text, in the place of those that were declared under the
-// name before. They are Services and EndpointSlices of the default namespace; what they say
-// of status is written, too.
+// name before. They are Nodes, and Services and EndpointSlices of the default namespace; what
+// they say of status is written, too.
 func (d *Declared) Save(ctx context.Context, name string, text []byte) error {
 	before := d.under[name]
 	var now []string
@@ -98,7 +102,7 @@ func (d *Declared) delete(ctx context.Context, paths []string) error {
 }
 
 // kinds are where objects of a kind are.
-var kinds = map[string]string{"Service": Services, "EndpointSlice": Slices}
+var kinds = map[string]string{"Service": Services, "EndpointSlice": Slices, "Node": Nodes}
 
 // apply writes an object as its only owner, and its status, and returns its path.
 func (d *Declared) apply(ctx context.Context, object map[string]any) (path string, err error) {
@@ -106,7 +110,7 @@ func (d *Declared) apply(ctx context.Context, object map[string]any) (path strin
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	if kinds[kind] == "" || name == "" {
-		return "", fmt.Errorf("%s %q: declare Services and EndpointSlices, with names", kind, name)
+		return "", fmt.Errorf("%s %q: declare Services, EndpointSlices and Nodes, with names", kind, name)
 	}
 	path = kinds[kind] + "/" + name
 	status := object["status"]
@@ -114,8 +118,8 @@ func (d *Declared) apply(ctx context.Context, object map[string]any) (path strin
 	if err := d.cluster.API.Apply(ctx, path, object); err != nil || status == nil {
 		return path, err
 	}
-	of := map[string]any{"apiVersion": object["apiVersion"], "kind": kind, "metadata": map[string]any{"name": name}, "status": status}
-	return path, d.cluster.API.Apply(ctx, path+"/status", of)
+	// Not applied: a Node has two addresses of one type, which have no keys of their own.
+	return path, d.cluster.API.Patch(ctx, path+"/status", map[string]any{"status": status}, nil)
 }
 
 // Apply writes what an object says as the only owner of its fields, and makes it if it is
