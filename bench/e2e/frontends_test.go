@@ -83,6 +83,7 @@ func TestFrontends(t *testing.T) {
 				{"without endpoints every address refuses every origin", everyAddressRefuses},
 				{"the node's other ports are its own", otherPortsOfTheNode},
 				{"an address of a balancer has no other port", otherPortsOfTheBalancer},
+				{"a pod reaches itself at every address of its Service", itself},
 				{"datagrams in fragments reach every address", fragmentsReach},
 				{"a client keeps its endpoint at every address, also when the fast path starts again", affinityHolds},
 				{"all endpoints are replaced one by one and no connection fails", rollingRestart},

@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,5 +45,17 @@ func TestBalancersOfOthers(t *testing.T) {
 				t.Errorf("resolved (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestNodePortThatWasAskedFor: without allocation of node ports, one that somebody has written
+// down is opened all the same.
+func TestNodePortThatWasAskedFor(t *testing.T) {
+	here := node
+	here.NodePorts = addrs("172.30.0.11")
+	svc := edit(balanced, "spec:", "spec:\n  allocateLoadBalancerNodePorts: false", "port: 80}", "port: 80, nodePort: 30080}")
+	s, problems := resolve.Service(decodeService(t, svc), decodeSlices(t, []string{webSlice}), here)
+	if s == nil || len(problems) > 0 || !strings.Contains(show(s, nil), "NodePort 172.30.0.11 30080\n") {
+		t.Errorf("%v\n%s", problems, show(s, nil))
 	}
 }
