@@ -29,14 +29,31 @@ type backends struct {
 	changed time.Time // when the tables were, zero when the kernel knows exactly these
 }
 
+// atATime is how many addresses the kernel is told at a time: a list of all would be some
+// megabytes, and garbage, with every change in a large cluster.
+const atATime = 1 << 12
+
 // widen adds the backends of tables that are about to come into use.
-func (b *backends) widen(s *table.Snapshot, now time.Time) error {
-	addrs := addressesOf(s)
+func (b *backends) widen(s *table.Snapshot, now time.Time) (err error) {
+	list := s.Backends()
+	addrs := make([]packet.Addr, 0, min(atATime, len(list)))
 	if !b.started {
 		addrs = append(addrs, b.ofFlows()...)
 	}
+	tell := func() {
+		if failed := b.kernel.WidenBackends(addrs); err == nil {
+			err = failed
+		}
+		addrs = addrs[:0]
+	}
+	for i := range list {
+		if len(addrs) >= atATime {
+			tell()
+		}
+		addrs = append(addrs, list[i].Addr)
+	}
+	tell()
 	b.changed = now
-	err := b.kernel.WidenBackends(addrs)
 	b.failed, b.started = err != nil, b.started || err == nil
 	return err
 }

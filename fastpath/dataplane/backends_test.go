@@ -99,3 +99,30 @@ func TestBackends(t *testing.T) {
 		}
 	}
 }
+
+// TestBackendsOfALargeCluster: all are told, however many there are, and an error among them
+// is not lost.
+func TestBackendsOfALargeCluster(t *testing.T) {
+	c := table.Contents{Generation: 1, Settings: table.DefaultSettings()}
+	for i := range uint32(2*atATime + 1) {
+		a := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+		c.Backends = append(c.Backends, table.Backend{ID: i + 1, Addr: packet.AddrFrom(a), Port: 80, Protocol: packet.ProtocolUDP})
+	}
+	bytes, err := table.Encode(nil, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := table.Load(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := &addressBook{addrs: map[packet.Addr]bool{}}
+	b := backends{kernel: book, flows: noFlows{}}
+	if err := b.widen(s, time.Now()); err != nil || len(book.addrs) != len(c.Backends) {
+		t.Errorf("%d of %d addresses were told, error %v", len(book.addrs), len(c.Backends), err)
+	}
+	book.fails = fmt.Errorf("no")
+	if err := b.widen(s, time.Now()); err != book.fails {
+		t.Errorf("error %v, want %v", err, book.fails)
+	}
+}
