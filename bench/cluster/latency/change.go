@@ -17,8 +17,8 @@ import (
 	"lace-cni.io/lace/bench/suite/stats"
 )
 
-// jitter is what is added to a pause at random, so that no change keeps step with what the
-// sides do by the clock.
+// jitter is the most that is added to a pause at random, so that no change keeps step with
+// what the sides do by the clock.
 const jitter = 500 * time.Millisecond
 
 // changes measures all changes of one load, the sides taking turns.
@@ -80,7 +80,7 @@ func (t turned) values() map[string]float64 {
 func (b *bench) turn(ctx context.Context, s *side, f *flood) (t turned, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.limit+b.pause+jitter)
 	defer cancel()
-	rest(ctx, b.pause+rand.N(jitter))
+	rest(ctx, b.pause+rand.N(min(jitter, b.pause)+1))
 	for _, other := range b.stage.sides {
 		if other == s {
 			continue
