@@ -12,7 +12,8 @@ import (
 	"lace-cni.io/lace/slowpath/kubeproxy"
 )
 
-// proxyEvery is how often a kube-proxy is looked for. A look is a handful of milliseconds.
+// proxyEvery is how often a kube-proxy is looked for. Where none is, a look takes a fraction of
+// a millisecond.
 const proxyEvery = 10 * time.Second
 
 // proxyWatch notices a kube-proxy that comes to a node where Lace serves already. It only
@@ -30,7 +31,16 @@ func newProxyWatch(c *Config) *proxyWatch {
 	if c.BesideProxy {
 		return nil
 	}
-	return &proxyWatch{node: c.NodeName, look: kubeproxy.Look, every: proxyEvery, log: c.Log}
+	return &proxyWatch{node: c.NodeName, look: signsOfProxy, every: proxyEvery, log: c.Log}
+}
+
+// signsOfProxy looks at every process only where there is another sign: the Problem then
+// names the one.
+func signsOfProxy() kubeproxy.Signs {
+	if s := kubeproxy.Glance(); len(s.Words()) == 0 {
+		return s
+	}
+	return kubeproxy.Look()
 }
 
 // run looks every few seconds until ctx ends.

@@ -79,7 +79,7 @@ func TestRulesThatComeToANode(t *testing.T) {
 	s.proxies = newProxyWatch(s.config)
 	s.proxies.every = time.Millisecond
 	s.proxies.look = func() (signs kubeproxy.Signs) {
-		space.Do(func() { signs = kubeproxy.Look() })
+		space.Do(func() { signs = signsOfProxy() })
 		return signs
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,8 +16,16 @@ type Signs struct {
 const ipvsDevice = "kube-ipvs0"
 
 // Look sees what there is.
-func Look() (s Signs) {
-	s.Running = append(processes("/proc"), answer(metricsAddress)...)
+func Look() Signs {
+	s := Glance()
+	s.Running = append(processes("/proc"), s.Running...)
+	return s
+}
+
+// Glance sees what shows without a look at every process: what a kube-proxy that runs answers,
+// and the rules that it has laid. One that has just begun may show neither.
+func Glance() (s Signs) {
+	s.Running = answer(metricsAddress)
 	s.Rules = append(nftNames(), legacyNames()...)
 	if _, err := netlink.LinkByName(ipvsDevice); err == nil {
 		s.Rules = append(s.Rules, "device "+ipvsDevice)
