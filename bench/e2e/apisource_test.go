@@ -17,8 +17,9 @@ import (
 // and each lab begins with an API in which nothing is declared. nil: not started yet.
 var controlPlane *kubernetes.Cluster
 
-// controlPlaneStart bounds the start of a control plane.
-const controlPlaneStart = 2 * time.Minute
+// controlPlaneStart bounds the start of a control plane: some ten seconds of processor time,
+// of which a machine that does much else gives little.
+const controlPlaneStart = 5 * time.Minute
 
 // startControlPlane starts it with the Nodes of the lab, and the rights that agents need.
 func startControlPlane(ctx context.Context) error {
