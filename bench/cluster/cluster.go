@@ -152,6 +152,7 @@ func (c *Cluster) AwaitAPIServer(ctx context.Context) error {
 // for the delivery.
 type AgentOptions struct {
 	Delivery    model.Delivery // zero: model.Direct
+	LaneOff     bool           // every packet goes through Go
 	BesideProxy bool           // start although a kube-proxy is there
 }
 

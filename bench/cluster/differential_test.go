@@ -89,6 +89,7 @@ type comparison struct {
 	mu           sync.Mutex
 	differed     map[string]int // how often each difference was met
 	became       map[string]int // packets by class
+	running      bool           // an agent
 	healthPort   string         // of a Service that is being asked about, with its colon
 }
 
@@ -96,9 +97,25 @@ type comparison struct {
 func (c *comparison) start() {
 	w := c.kernel
 	w.must(w.startKubeProxy(w.t.Context(), w.Node("n1"), w.server, "--proxy-mode", "nftables", "--detect-local-mode", "NodeCIDR", "--iptables-min-sync-period", "50ms"))
-	n := c.lace.Node("n1")
-	w.must(n.StartFastpath(w.t.Context()))
-	_, err := c.lace.StartAgentWith(w.t.Context(), n, AgentUser, AgentOptions{Delivery: model.Stack})
+	w.must(c.lace.Node("n1").StartFastpath(w.t.Context()))
+}
+
+// ways are how Lace runs in one round or another, by its seed: verdicts are the same.
+var ways = []AgentOptions{
+	{Delivery: model.Stack},
+	{Delivery: model.Direct, LaneOff: true},
+	{Delivery: model.Stack, LaneOff: true},
+	{Delivery: model.Direct},
+}
+
+// change has an agent run in another way.
+func (c *comparison) change(way AgentOptions) {
+	w, n := c.lace, c.lace.Node("n1")
+	if c.running {
+		w.must(w.KillAgent(w.t.Context(), n))
+	}
+	c.running = true
+	_, err := w.StartAgentWith(w.t.Context(), n, AgentUser, way)
 	w.must(err)
 	w.must(n.AwaitReady(w.t.Context()))
 }
@@ -106,6 +123,8 @@ func (c *comparison) start() {
 // round compares one round.
 func (c *comparison) round(t *testing.T, seed uint64, n int) {
 	c.kernel.t, c.lace.t = t, t
+	way := ways[seed%uint64(len(ways))]
+	c.change(way)
 	begin := time.Now()
 	r := c.kernel.newRound(seed, n)
 	c.kernel.mark(r, c.kernel, c.lace)
@@ -127,7 +146,7 @@ func (c *comparison) round(t *testing.T, seed uint64, n int) {
 	for _, run := range reminded {
 		_ = run()
 	}
-	t.Logf("%d Services, %d slices, %d packets: ready after %s, asked in %s", len(r.all.Services), len(r.all.Slices), len(r.packets), marked.Sub(begin).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
+	t.Logf("delivery %s, lane off: %v; %d Services, %d slices, %d packets: ready after %s, asked in %s", way.Delivery, way.LaneOff, len(r.all.Services), len(r.all.Slices), len(r.packets), marked.Sub(begin).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
 	c.kernel.remove(r)
 }
 

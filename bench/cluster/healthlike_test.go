@@ -134,6 +134,9 @@ func (c *comparison) same(what, method, at, path, status string) {
 // health compares what is answered at health ports, of the node and of Services.
 func (c *comparison) health(t *testing.T) {
 	c.kernel.t, c.lace.t = t, t
+	if !c.running {
+		c.change(ways[0])
+	}
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost} {
 		for _, at := range []string{"172.30.0.11:10256", "192.0.2.11:10256", "127.0.0.1:10256"} {
 			for _, path := range []string{"/healthz", "/livez"} {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lace-cni.io/lace/bench/lab"
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/agent"
 )
 
@@ -74,6 +75,10 @@ func runAgent(text []byte) error {
 		HealthAddr: agent.DefaultHealthAddr, MetricsAddr: agent.DefaultMetricsAddr,
 		Delivery: s.Delivery, BesideProxy: s.BesideProxy,
 		Version: "lab", Log: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", s.Node),
+	}
+	if s.LaneOff {
+		config.Settings = table.DefaultSettings()
+		config.Settings.Lane = 0
 	}
 	tell, err := s.read(&config)
 	if err != nil {
