@@ -61,6 +61,7 @@ var layers = []struct {
 	{"cmd/lace-fastpath", []string{"fastpath/dataplane", "xdp"}, "no credentials, no Kubernetes"},
 	{"cmd/lace-agent", []string{"slowpath", "control", "fastpath/table", "xdp"}, "wires, nothing else"},
 	{"cmd/lace", []string{"cmd/lace", "slowpath", "control", "fastpath", "xdp", "bench/lab"}, "the demo runs both processes; the rest talks to the agent's socket"},
+	{"docs/commandline", nil, "pages are text; whose flags they name, each command tests itself"},
 	{"bench/oracle", nil, "what judges Lace shares no code with it"},
 	{"bench", []string{"bench", "cmd", "slowpath", "control", "fastpath", "xdp"}, "labs and measurements may use the whole product; the product uses none of them but the demo's lab"},
 }

@@ -25,7 +25,7 @@ func newExplain() *cobra.Command {
 			"Lace knows by name only pods that are endpoints of a Service. Of another pod, say the\n" +
 			"address, or its device on the node: `lace get ports` lists both.",
 		Example: "  lace explain --from shopper --to 10.96.0.10:80/tcp\n" +
-			"  lace explain --from 172.30.0.100 --to '[fd00:10:96::10]:80/udp'",
+			"  lace explain --from fd30::100 --to '[fd00:10:96::10]:80/udp'",
 		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
 			c := n.client()
