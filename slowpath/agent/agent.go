@@ -94,9 +94,9 @@ func serve(ctx context.Context, c *Config) error {
 	}
 	tally := newTally(publisher, c.NodeName)
 	seen = newObserver(c, publisher, tally, mended)
-	seen.ports, seen.proxies = newPortWatch(c), newProxyWatch(c)
+	seen.ports, seen.proxies, seen.forwarding = newPortWatch(c), newProxyWatch(c), newForwardingWatch(c)
 	told := &herald{publisher: publisher, seen: seen, empty: newEmptiness(c.NodeName), to: c.Tell, wake: newBell()}
-	seen.ports.changed = told.wake.ring
+	seen.ports.changed, seen.forwarding.changed = told.wake.ring, told.wake.ring
 	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Changed: told.wake.ring, Log: c.Log})
 	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)
@@ -118,6 +118,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return follower.Run(ctx, publisher.SetAttachments) },
 		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
 		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
+		func(ctx context.Context) error { return seen.forwarding.run(ctx, publisher.State) },
 		seen.proxies.run,
 		asked.Run,
 		used.run,

@@ -31,16 +31,17 @@ type published interface {
 // observer keeps an eye on the other process: whether it lives, and since when it has
 // not used what was published.
 type observer struct {
-	config    *Config
-	publisher published
-	tally     *tally
-	mended    *repairs
-	ports     *portWatch
-	proxies   *proxyWatch
-	asked     *servicehealth.Set
-	applied   *applied
-	started   time.Time
-	log       *slog.Logger
+	config     *Config
+	publisher  published
+	tally      *tally
+	mended     *repairs
+	ports      *portWatch
+	proxies    *proxyWatch
+	forwarding *forwardingWatch
+	asked      *servicehealth.Set
+	applied    *applied
+	started    time.Time
+	log        *slog.Logger
 
 	mu          sync.Mutex
 	seen        time.Time     // the fast path alive, last
