@@ -56,9 +56,9 @@ func writeFindings(w io.Writer, f screen.Format, findings []preflight.Finding) e
 		width = max(width, len(x.Check))
 	}
 	for _, x := range findings {
-		fmt.Fprintf(w, "%s  %-*s  %s\n", colour[x.Verdict](fmt.Sprintf("%-4s", x.Verdict)), width, x.Check, x.Found)
+		screen.Printf(w, "%s  %-*s  %s\n", screen.Painted(colour[x.Verdict](fmt.Sprintf("%-4s", x.Verdict))), width, x.Check, x.Found)
 		if x.Do != "" {
-			fmt.Fprintf(w, "      %-*s  → %s\n", width, "", x.Do)
+			screen.Printf(w, "      %-*s  → %s\n", width, "", x.Do)
 		}
 	}
 	return nil

@@ -87,9 +87,9 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	if s.Simulated() {
 		mark = paint.Warn("SIMULATED") + " "
 	}
-	fmt.Fprintf(out, "%slace demo · manifests: %s\n", mark, s.Manifests())
+	screen.Printf(out, "%slace demo · manifests: %s\n", screen.Painted(mark), s.Manifests())
 	for _, text := range s.Tells() {
-		fmt.Fprintf(out, "%s%s\n", mark, text)
+		screen.Printf(out, "%s%s\n", screen.Painted(mark), text)
 	}
 	tally := acts.Play(ctx, s, func(l acts.Line) { fmt.Fprintf(out, "%s%s\n", mark, lineText(paint, l)) })
 	if terminal != nil && !d.once && !d.plain && ctx.Err() == nil {
@@ -121,9 +121,9 @@ func (d *demo) open(ctx context.Context, errs io.Writer) (closingStage, error) {
 
 // lineText is one act on one line.
 func lineText(p screen.Paint, l acts.Line) string {
-	verdict, text := p.Good("ok  "), l.Saw
+	verdict, text := p.Good("ok  "), screen.Plain(l.Saw)
 	if !l.Passed() {
-		verdict, text = p.Bad("FAIL"), l.Err.Error()
+		verdict, text = p.Bad("FAIL"), screen.Plain(l.Err.Error())
 	}
 	return fmt.Sprintf("%s  %-4s  %-20s  %s", verdict, l.FamilyName(), l.Act, text)
 }

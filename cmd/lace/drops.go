@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lace-cni.io/lace/cmd/lace/screen"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 )
@@ -28,7 +29,7 @@ func newGetDrops(n *node) *cobra.Command {
 		})
 	cmd.PostRun = func(cmd *cobra.Command, _ []string) {
 		for _, h := range holes {
-			fmt.Fprintln(cmd.ErrOrStderr(), lostWords(&h, time.Now()))
+			screen.Printf(cmd.ErrOrStderr(), "%s\n", lostWords(&h, time.Now()))
 		}
 		if policed {
 			fmt.Fprintln(cmd.ErrOrStderr(), "policed: somebody asks for more than his share; the column POLICED of `lace get ports` says who.")

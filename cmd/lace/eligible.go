@@ -45,7 +45,7 @@ func writeEligible(w io.Writer, f screen.Format, e api.Explanation) error {
 	if e.Eligible == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\nendpoints of %s for %s: %d of %d, chosen by %s%s\n", e.Service, e.Whose,
+	screen.Printf(w, "\nendpoints of %s for %s: %d of %d, chosen by %s%s\n", e.Service, e.Whose,
 		len(e.Eligible.Endpoints), len(e.Eligible.Endpoints)+len(e.Eligible.Excluded), e.Eligible.Tier, inBrackets(e.Eligible.Notes))
 	lines, more, moreOut := candidates(e.Eligible)
 	if len(lines) == 0 {
@@ -55,7 +55,7 @@ func writeEligible(w io.Writer, f screen.Format, e api.Explanation) error {
 		return err
 	}
 	if more+moreOut > 0 {
-		fmt.Fprintf(w, "and %d more that are eligible, %d more that are not: -o json has all\n", more, moreOut)
+		screen.Printf(w, "and %d more that are eligible, %d more that are not: -o json has all\n", more, moreOut)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -59,18 +58,18 @@ var stepColumns = []screen.Column[api.Step]{
 // those keep their backend whatever the steps say. Without a fast path that comes first.
 func writeExplanation(w io.Writer, f screen.Format, e api.Explanation) error {
 	if e.FastpathDown != "" {
-		fmt.Fprintf(w, "THE FAST PATH IS DOWN, new connections to Services wait: %s\n", e.FastpathDown)
+		screen.Printf(w, "THE FAST PATH IS DOWN, new connections to Services wait: %s\n", e.FastpathDown)
 	}
-	fmt.Fprintf(w, "%s to %s, as %s on %s, tables of generation %d\n\n", e.From, e.To, e.Source, e.Port, e.Generation)
+	screen.Printf(w, "%s to %s, as %s on %s, tables of generation %d\n\n", e.From, e.To, e.Source, e.Port, e.Generation)
 	if err := screen.WriteTable(w, f, stepColumns, stepsBeforeVerdict(e)); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s: %s. %s.\n", e.Verdict, e.Reason, strings.TrimSuffix(e.Help, "."))
+	screen.Printf(w, "\n%s: %s. %s.\n", e.Verdict, e.Reason, strings.TrimSuffix(e.Help, "."))
 	if e.Backend != "" {
-		fmt.Fprintf(w, "backend this time: %s\n", strings.TrimSpace(e.Pod+" "+e.Backend))
+		screen.Printf(w, "backend this time: %s\n", strings.TrimSpace(e.Pod+" "+e.Backend))
 	}
 	for _, note := range e.Notes {
-		fmt.Fprintf(w, "note: %s\n", note)
+		screen.Printf(w, "note: %s\n", note)
 	}
 	if err := writeEligible(w, f, e); err != nil {
 		return err
@@ -78,7 +77,7 @@ func writeExplanation(w io.Writer, f screen.Format, e api.Explanation) error {
 	if len(e.Live) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nregistered flows between the two, which keep their backend:\n")
+	screen.Printf(w, "\nregistered flows between the two, which keep their backend:\n")
 	return screen.WriteTable(w, f, flowColumns, e.Live)
 }
 

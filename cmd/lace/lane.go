@@ -43,7 +43,7 @@ func newGetLane(n *node) *cobra.Command {
 // writeLane writes what can be said about the connections, and the counts.
 func writeLane(w io.Writer, f screen.Format, l *api.Lane) error {
 	if l.Message == "" {
-		fmt.Fprintln(w, laneSummary(l))
+		screen.Printf(w, "%s\n", laneSummary(l))
 	}
 	return screen.WriteTable(w, f, laneColumns, laneCounts(l))
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
+	"lace-cni.io/lace/cmd/lace/screen"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 )
 
@@ -12,6 +11,6 @@ import (
 // follows. A status that cannot be had says nothing: the answer will fail as well.
 func sayIfSimulated(cmd *cobra.Command, c *api.Client) {
 	if st, err := c.Status(cmd.Context()); err == nil && st.Simulated {
-		fmt.Fprintf(cmd.ErrOrStderr(), "SIMULATED: node %s runs in memory, no kernel is involved\n", st.Node)
+		screen.Printf(cmd.ErrOrStderr(), "SIMULATED: node %s runs in memory, no kernel is involved\n", st.Node)
 	}
 }

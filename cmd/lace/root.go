@@ -23,7 +23,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	code := exitCode(err)
 	if err != nil && !errors.Is(err, errSaid) {
-		fmt.Fprintf(errs, "lace: %v\n", err)
+		screen.Printf(errs, "lace: %v\n", err)
 	}
 	if code == exitUsage {
 		fmt.Fprintf(errs, "Try: %s --help\n", cmd.CommandPath())

@@ -107,14 +107,14 @@ func (v View) Render(p screen.Paint) string {
 	fmt.Fprintf(&out, "PACKETS     %.0f/s through Go\nFLOWS       %d open, %d registered, room for %d\n", v.PerSecond, f.Open, f.Flows, f.FlowsMax)
 	fmt.Fprintf(&out, "DROPS       %s\nPROBLEMS    %s\n\n", v.drops(), v.problems(p))
 	if f.Message != "" {
-		fmt.Fprintf(&out, "%s\n\n", p.Bad(f.Message))
+		fmt.Fprintf(&out, "%s\n\n", p.Bad(screen.Plain(f.Message)))
 	}
 	if v.Error != nil {
-		fmt.Fprintf(&out, "%s\n\n", p.Bad(v.Error.Error()))
+		fmt.Fprintf(&out, "%s\n\n", p.Bad(screen.Plain(v.Error.Error())))
 	}
-	fmt.Fprintf(&out, "edit and save: %s   [q] quit\n", v.Manifests)
+	screen.Printf(&out, "edit and save: %s   [q] quit\n", v.Manifests)
 	for _, text := range v.Tells {
-		fmt.Fprintln(&out, text)
+		screen.Printf(&out, "%s\n", text)
 	}
 	if !v.Simulated {
 		return out.String()
@@ -194,7 +194,7 @@ func (v View) drops() string {
 	var parts []string
 	for _, d := range v.Drops {
 		if d.Packets > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", d.Reason, d.Packets))
+			parts = append(parts, fmt.Sprintf("%s %d", screen.Plain(d.Reason), d.Packets))
 		}
 	}
 	if len(parts) == 0 {
@@ -216,5 +216,5 @@ func (v View) problems(p screen.Paint) string {
 	if len(text) > maxProblem {
 		text = append(text[:maxProblem-1], '…')
 	}
-	return p.Bad(fmt.Sprintf("%d · %s", len(v.Problems), string(text)))
+	return p.Bad(fmt.Sprintf("%d · %s", len(v.Problems), screen.Plain(string(text))))
 }

@@ -58,6 +58,24 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// Nothing that an agent says makes a line of the picture, or reaches the terminal.
+func TestRenderIsPlain(t *testing.T) {
+	const forged = "\x1b[2J\nforged"
+	v := View{
+		Label: "l", Family: 4, Manifests: "/m" + forged, Tells: []string{"t" + forged},
+		Backends: []api.Backend{{Service: "web" + forged, Port: "http", Pod: "p" + forged, Node: "n" + forged, Address: "10.244.1.11"}},
+		Drops:    []api.Drop{{Reason: "r" + forged, Packets: 3}},
+		Problems: []api.Problem{{Object: "o" + forged, Field: "f" + forged, Message: "m" + forged}},
+		Error:    errors.New("e" + forged),
+	}
+	v.Status.Fastpath.Message = "down" + forged
+	for line := range strings.Lines(v.Render(screen.Paint{})) {
+		if strings.HasPrefix(line, "forged") || strings.Contains(line, "\x1b") {
+			t.Errorf("an agent's text became a line, or an order to the terminal: %q", line)
+		}
+	}
+}
+
 // Watch shows pictures until it is told to stop.
 func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ type Column[T any] struct {
 
 // WriteTable writes a header and a line for each item. Columns are as wide as their widest
 // cell and two spaces apart; no line ends in spaces. An empty cell shows as "-", so that
-// columns can be counted.
+// columns can be counted, and every cell is Plain, so that an item is one line.
 func WriteTable[T any](w io.Writer, f Format, columns []Column[T], items []T) error {
 	var shown []Column[T]
 	for _, c := range columns {
@@ -32,7 +32,7 @@ func WriteTable[T any](w io.Writer, f Format, columns []Column[T], items []T) er
 	for _, item := range items {
 		row := make([]string, len(shown))
 		for i, c := range shown {
-			if row[i] = c.Value(item); row[i] == "" {
+			if row[i] = Plain(c.Value(item)); row[i] == "" {
 				row[i] = "-"
 			}
 		}
