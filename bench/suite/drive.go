@@ -42,7 +42,7 @@ func newDriver(p *plan.Plan, say io.Writer) (*driver, error) {
 		cpu: runtime.NumCPU() - 1, // the first has most of the machine's interrupts
 		run: &record.Run{
 			Layout: record.Layout, Kind: p.Kind, Started: time.Now().UTC(),
-			Machine: record.ThisMachine(), Generator: map[string]float64{}, Skipped: skips,
+			Machine: record.ThisMachine(), Generator: map[string]float64{}, Asked: plan.Asked(steps), Skipped: skips,
 		},
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lace-cni.io/lace/bench/suite/measure"
 	"lace-cni.io/lace/bench/suite/plan"
 	"lace-cni.io/lace/bench/suite/rig"
 )
@@ -37,7 +38,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.SetOutput(errs)
 	f.StringVar(&o.kind, "kind", plan.Bench, "`kind` of run: smoke (less than a minute, no timing means anything), bench (a quarter of an hour) or full (hours)")
 	f.Var(&o.modes, "modes", "only these `modes`, separated by commas: "+strings.Join(rig.Names(), ", "))
-	f.Var(&o.loads, "loads", "only these `loads`, separated by commas")
+	f.Var(&o.loads, "loads", "only these `loads`, separated by commas: "+strings.Join(measure.Names(), ", "))
 	f.Var(&o.services, "services", "only these `numbers` of services, separated by commas")
 	f.Var(&o.paths, "paths", "only these `paths`, separated by commas: node, across, outside")
 	f.IntVar(&o.rounds, "rounds", 0, "`number` of rounds; 0: as the kind of run says")
@@ -78,6 +79,11 @@ func (o *options) plan() (*plan.Plan, error) {
 	}
 	for _, m := range o.modes {
 		if _, err := rig.Find(m); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range o.loads {
+		if _, err := measure.Find(l); err != nil {
 			return nil, err
 		}
 	}

@@ -25,12 +25,23 @@ func TestMain(m *testing.M) {
 
 func TestNonsenseOnTheCommandLine(t *testing.T) {
 	for _, args := range [][]string{
-		{"-kind", "slow"}, {"-modes", "ipvs"}, {"-paths", "mars"}, {"-services", "none"}, {"-services", "0"},
+		{"-kind", "slow"}, {"-modes", "ipvs"}, {"-loads", "icmp"}, {"-paths", "mars"}, {"-services", "none"}, {"-services", "0"},
 		{"-rounds", "-1"}, {"-insert", "README.md"}, {"stray"}, {"-bogus"},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {
 			t.Errorf("%v: exit code %d, output %q, errors %q", args, code, &out, &errs)
+		}
+	}
+}
+
+// TestAWrongLoadIsToldTheRightOnes: in the message, and in the help before.
+func TestAWrongLoadIsToldTheRightOnes(t *testing.T) {
+	for _, args := range [][]string{{"-loads", "foo"}, {"-help"}} {
+		var out, errs bytes.Buffer
+		run(t.Context(), args, &out, &errs)
+		if said := errs.String(); !strings.Contains(said, "udp-frames, udp-sockets") || !strings.Contains(said, "flood-udp-300k") {
+			t.Errorf("%v: the loads are not named:\n%s", args, said)
 		}
 	}
 }
@@ -78,7 +89,8 @@ func TestARecordedRunIsReportedAgain(t *testing.T) {
 	}
 }
 
-// TestARun measures two modes for two short rounds, records them and ends with the goals.
+// TestARun measures two modes for two short rounds, records them and says that no goal is
+// about them.
 func TestARun(t *testing.T) {
 	testenv.Privileged(t)
 	path := filepath.Join(t.TempDir(), "run.json")
@@ -87,9 +99,8 @@ func TestARun(t *testing.T) {
 	if code := run(t.Context(), args, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if last := strings.Fields(lines[len(lines)-1]); len(last) != 5 || last[0] != "goal" {
-		t.Errorf("the last line is %q", lines[len(lines)-1])
+	if !strings.HasSuffix(out.String(), "\n23 of 23 goals are about what was not asked for, and are left out\n") {
+		t.Errorf("the output ends with no word about goals:\n%s", &out)
 	}
 	r, err := record.Read(path)
 	if err != nil {

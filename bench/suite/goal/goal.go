@@ -1,13 +1,15 @@
 // Package goal holds what Lace is to reach, and says whether a run of the suite reached it.
 //
 // It owns goals.txt and the rule by which a goal is met: the median over rounds of the ratio
-// inside each round lies on the right side of the target. What was not measured is missed.
+// inside each round lies on the right side of the target. What was asked for and not measured is
+// missed.
 package goal
 
 import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +34,7 @@ type Goal struct {
 	To     *Figure // nil: the figure itself is compared with the target
 	AtMost bool    // else at least
 	Target float64
+	What   string // what is compared, for people
 }
 
 // All are the goals of goals.txt.
@@ -40,7 +43,7 @@ func All() ([]Goal, error) { return parse(text) }
 func parse(text string) (goals []Goal, err error) {
 	seen := map[string]bool{}
 	for i, line := range strings.Split(text, "\n") {
-		line, _, _ = strings.Cut(line, "#")
+		line, what, _ := strings.Cut(line, "#")
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
 			continue
@@ -52,7 +55,7 @@ func parse(text string) (goals []Goal, err error) {
 		if seen[g.Name] {
 			return nil, fmt.Errorf("goals, line %d: %s is there twice", i+1, g.Name)
 		}
-		seen[g.Name] = true
+		seen[g.Name], g.What = true, strings.TrimSpace(what)
 		goals = append(goals, g)
 	}
 	return goals, nil
@@ -111,6 +114,12 @@ type Verdict struct {
 	Goal  Goal
 	Value stats.Comparison // of an absolute goal: of the figure itself
 	Met   bool
+}
+
+// AskedOf says whether the run was to measure what the goal is about.
+func (g *Goal) AskedOf(r *record.Run) bool {
+	asked := func(f *Figure) bool { return slices.Contains(r.Asked[f.Mode], f.Measurement) }
+	return r.Asked == nil || asked(&g.Of) && (g.To == nil || asked(g.To))
 }
 
 // Judge looks a goal up in a run.

@@ -17,6 +17,9 @@ func TestGoalsParse(t *testing.T) {
 	}
 	byName := map[string]Goal{}
 	for _, g := range goals {
+		if g.What == "" {
+			t.Errorf("%s does not say what it compares", g.Name)
+		}
 		byName[g.Name] = g
 	}
 	if g := byName["services-new"]; g.To == nil || g.To.Mode != "lace" || g.To.Measurement.Services != 1 || g.Of.Measurement.Services != 10000 {

@@ -58,13 +58,17 @@ var Loads = append([]Load{
 func Find(name string) (*Load, error) {
 	i := slices.IndexFunc(Loads, func(l Load) bool { return l.Name == name })
 	if i < 0 {
-		var names []string
-		for _, l := range Loads {
-			names = append(names, l.Name)
-		}
-		return nil, fmt.Errorf("no load %q: there are %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no load %q: there are %s", name, strings.Join(Names(), ", "))
 	}
 	return &Loads[i], nil
+}
+
+// Names of all loads.
+func Names() (out []string) {
+	for _, l := range Loads {
+		out = append(out, l.Name)
+	}
+	return out
 }
 
 // Times of a measurement.

@@ -18,9 +18,9 @@ import (
 
 // Kinds of run.
 const (
-	Smoke = "smoke" // does it run at all: less than a minute
-	Bench = "bench" // what the goals need: a quarter of an hour
-	Full  = "full"  // everything with everything: hours
+	Smoke = record.Smoke // less than a minute
+	Bench = record.Bench // a quarter of an hour
+	Full  = record.Full  // hours
 )
 
 // Part is modes × services × paths × loads, in every round or in each so-manieth.
@@ -228,6 +228,17 @@ func (s *Step) Turn(round int) (out []Place) {
 	for _, place := range slices.Concat(s.Places[k:], s.Places[:k]) {
 		if round%max(s.every[place], 1) == 0 {
 			out = append(out, place)
+		}
+	}
+	return out
+}
+
+// Asked is what steps measure, by mode.
+func Asked(steps []Step) map[string][]record.Measurement {
+	out := map[string][]record.Measurement{}
+	for _, s := range steps {
+		for _, place := range s.Places {
+			out[place.Mode] = append(out[place.Mode], record.Measurement{Load: s.Load.Name, Path: string(s.Path), Services: place.Services})
 		}
 	}
 	return out

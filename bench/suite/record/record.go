@@ -19,6 +19,13 @@ import (
 // Layout of the file. It changes when a field changes its meaning.
 const Layout = 1
 
+// Kinds of run.
+const (
+	Smoke = "smoke" // does it run at all: figures mean nothing
+	Bench = "bench" // what the goals need
+	Full  = "full"  // everything with everything
+)
+
 // Run is one run of the suite.
 type Run struct {
 	Layout    int                `json:"layout"`
@@ -29,9 +36,11 @@ type Run struct {
 	Machine   Machine            `json:"machine"`
 	Generator map[string]float64 `json:"generator"` // its own ceiling, by figure
 	Modes     []Mode             `json:"modes"`
-	Skipped   []Skip             `json:"skipped,omitempty"`
-	Notes     []string           `json:"notes,omitempty"`
-	Samples   []Sample           `json:"samples"`
+	// Asked is by mode what the run was to measure, whether it could or not. Nil: everything.
+	Asked   map[string][]Measurement `json:"asked,omitempty"`
+	Skipped []Skip                   `json:"skipped,omitempty"`
+	Notes   []string                 `json:"notes,omitempty"`
+	Samples []Sample                 `json:"samples"`
 }
 
 // Machine is what figures depend on.

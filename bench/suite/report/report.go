@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -38,7 +39,10 @@ func (r row) cells() []string {
 	if r.reference != "" && r.ratio.Rounds > 0 {
 		c := r.ratio
 		cells[6], cells[7] = fmt.Sprintf("%.2f", c.Median), r.reference
-		cells[8], cells[9] = fmt.Sprintf("%.2f..%.2f", c.Low, c.High), fmt.Sprintf("%.2f..%.2f", c.From, c.To)
+		cells[8] = fmt.Sprintf("%.2f..%.2f", c.Low, c.High)
+		if !math.IsNaN(c.From) {
+			cells[9] = fmt.Sprintf("%.2f..%.2f", c.From, c.To)
+		}
 		cells[10] = strconv.Itoa(c.Rounds)
 	}
 	return cells
@@ -140,6 +144,9 @@ func remarks(r *record.Run, load *measure.Load, mode string, m record.Measuremen
 	if load.Less {
 		out = append(out, "less is better")
 	}
+	if n := len(present(r.Series(mode, m, load.Field))); n < stats.Few {
+		out = append(out, fmt.Sprintf("of %d rounds: one disturbed round shows", n))
+	}
 	return out
 }
 
@@ -190,8 +197,20 @@ func Whole(w io.Writer, r *record.Run, goals []goal.Goal) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
-	for i := range goals {
-		if _, err := fmt.Fprintln(w, goals[i].Judge(r)); err != nil {
+	return Goals(w, r, goals)
+}
+
+// Goals writes a line for each goal whose figures the run was asked for.
+func Goals(w io.Writer, r *record.Run, goals []goal.Goal) error {
+	asked := slices.DeleteFunc(slices.Clone(goals), func(g goal.Goal) bool { return !g.AskedOf(r) })
+	if n := len(goals) - len(asked); n > 0 {
+		fmt.Fprintf(w, "%d of %d goals are about what was not asked for, and are left out\n", n, len(goals))
+	}
+	if r.Kind == record.Smoke && len(asked) > 0 {
+		fmt.Fprintln(w, "a smoke run is too short for figures: neither they nor what follows mean anything")
+	}
+	for i := range asked {
+		if _, err := fmt.Fprintln(w, asked[i].Judge(r)); err != nil {
 			return err
 		}
 	}
@@ -211,6 +230,9 @@ func Generator(w io.Writer, r *record.Run) {
 			fastest, mode = v, s.Mode+" at "+s.Load
 		}
 	}
-	fmt.Fprintf(w, "generator: %.1f Mpps alone (%.0f ns a frame); the fastest figure is %.1f Mpps (%s), %.1f times slower\n",
-		1e3/ns, ns, fastest, mode, 1e3/ns/fastest)
+	fmt.Fprintf(w, "generator: %.1f Mpps alone (%.0f ns a frame)", 1e3/ns, ns)
+	if fastest > 0 {
+		fmt.Fprintf(w, "; the fastest figure is %.1f Mpps (%s), %.1f times slower", fastest, mode, 1e3/ns/fastest)
+	}
+	fmt.Fprintln(w)
 }

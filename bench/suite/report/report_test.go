@@ -63,9 +63,9 @@ func TestWhole(t *testing.T) {
 		"generator: 20.0 Mpps alone (50 ns a frame); the fastest figure is 2.0 Mpps (lace at udp-frames), 10.0 times slower",
 		"mode nft, 1 services: the kernel; in force after 0.2 s",
 		"udp-frames node 1 nft 1.00 Mpps - - - - - 1000 ns, 950 above the floor",
-		"udp-frames node 1 lace 2.00 Mpps 2.00 nft 2.00..2.00 2.00..2.00 2 500 ns, 450 above the floor, 25.0 % lost, 50 % through Go",
-		"rtt node 1 lace 18.0 µs 0.90 nft 0.90..0.90 0.90..0.90 2 p99 120 µs, 2 failed, less is better",
-		"flood-syn node 1 nft 3.00 times - - - - - UDP p50 5.00 to 6.00 µs, ×1.20 [1.20..1.20], UDP p99 10.0 to 30.0 µs, ×3.00 [3.00..3.00], TCP p50",
+		"udp-frames node 1 lace 2.00 Mpps 2.00 nft 2.00..2.00 - 2 500 ns, 450 above the floor, 25.0 % lost, 50 % through Go, of 2 rounds: one disturbed round shows",
+		"rtt node 1 lace 18.0 µs 0.90 nft 0.90..0.90 - 2 p99 120 µs, 2 failed, less is better",
+		"flood-syn node 1 nft 3.00 times - - - - - UDP p50 5.00 to 6.00 µs, ×1.20 (2 rounds), UDP p99 10.0 to 30.0 µs, ×3.00 (2 rounds), TCP p50",
 		"flood-syn node 1 lace 1.05 times 0.35 nft 0.35..0.35",
 		"198 of 200 new connections, 100000 packets/s made, less is better",
 		"goal flood-rtt-p99 1.05 <=1.1 met",
@@ -86,6 +86,43 @@ func TestWhole(t *testing.T) {
 		if f := strings.Fields(line); len(f) != 5 || f[0] != "goal" {
 			t.Errorf("%q is no goal line of five words", line)
 		}
+	}
+}
+
+// TestGoalsThatWereNotAskedForAreLeftOut: a part of a run says nothing of what it left out,
+// and that what was asked for could not be measured.
+func TestGoalsThatWereNotAskedForAreLeftOut(t *testing.T) {
+	goals, err := goal.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := recorded()
+	trip := record.Measurement{Load: "rtt", Path: "node", Services: 1}
+	stream := record.Measurement{Load: "tcp-1", Path: "node", Services: 1}
+	r.Asked = map[string][]record.Measurement{"lace": {trip, stream}, "nft": {trip, stream}}
+	for _, kind := range []string{record.Bench, record.Smoke} {
+		r.Kind = kind
+		var b bytes.Buffer
+		if err := Goals(&b, r, goals); err != nil {
+			t.Fatal(err)
+		}
+		want := "20 of 23 goals are about what was not asked for, and are left out\n"
+		if kind == record.Smoke {
+			want += "a smoke run is too short for figures: neither they nor what follows mean anything\n"
+		}
+		want += "goal tcp-1 unmeasured >=1 missed\ngoal rtt-p50 0.9 <=0.95 met\ngoal rtt-p99 1.2 <=1 missed\n"
+		if got := b.String(); got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+}
+
+// TestGeneratorWithoutFrames: where no load was made of frames nothing is compared.
+func TestGeneratorWithoutFrames(t *testing.T) {
+	var b bytes.Buffer
+	Generator(&b, &record.Run{Generator: map[string]float64{"frames-ns": 50}})
+	if got := b.String(); got != "generator: 20.0 Mpps alone (50 ns a frame)\n" {
+		t.Errorf("%q", got)
 	}
 }
 

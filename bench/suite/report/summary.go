@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"lace-cni.io/lace/bench/suite/goal"
@@ -14,9 +15,14 @@ import (
 // summed are the modes that a summary has a column for.
 var summed = []string{"direct", "nft", "iptables", "lace", "lace-stack", "lace-off"}
 
-// Summary writes what a front page needs: each measurement with the modes side by side, and
-// the goals.
+// Summary writes what a front page needs: the outcome in sentences, each measurement with the
+// modes side by side, and the goals. Links are those of a page at the root of the project.
 func Summary(w io.Writer, r *record.Run, goals []goal.Goal) error {
+	var verdicts []goal.Verdict
+	for i := range goals {
+		verdicts = append(verdicts, goals[i].Judge(r))
+	}
+	headline(w, verdicts)
 	fmt.Fprintf(w, "Recorded %s, %d rounds, %.0f minutes: %s.\n\n", r.Started.UTC().Format("2006-01-02"), r.Rounds, r.Seconds/60, r.Machine)
 	heads := append([]string{"what", "path", "services", "unit"}, summed...)
 	heads = append(heads, "lace ÷ nft [95 %]")
@@ -28,9 +34,9 @@ func Summary(w io.Writer, r *record.Run, goals []goal.Goal) error {
 		}
 		fmt.Fprintf(w, "| %s |\n", strings.Join(side(r, load, m), " | "))
 	}
-	fmt.Fprintf(w, "\n| goal | value [95 %%] | target | |\n| --- | --- | --- | --- |\n")
-	for i := range goals {
-		if _, err := fmt.Fprintln(w, goalRow(goals[i].Judge(r))); err != nil {
+	fmt.Fprintf(w, "\n| goal | what | of | value [95 %%] | target | |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, v := range verdicts {
+		if _, err := fmt.Fprintln(w, goalRow(v)); err != nil {
 			return err
 		}
 	}
@@ -51,7 +57,11 @@ func measurements(r *record.Run) (out []record.Measurement) {
 
 // side is the row of one measurement.
 func side(r *record.Run, load *measure.Load, m record.Measurement) []string {
-	cells := []string{load.What, m.Path, fmt.Sprint(m.Services), load.Unit}
+	unit := load.Unit
+	if load.Less {
+		unit += " ↓"
+	}
+	cells := []string{load.What, m.Path, fmt.Sprint(m.Services), unit}
 	for _, mode := range summed {
 		v := present(r.Series(mode, m, load.Field))
 		if len(v) == 0 {
@@ -67,18 +77,33 @@ func interval(c stats.Comparison) string {
 	if c.Rounds == 0 {
 		return "-"
 	}
+	if c.Rounds < stats.Few {
+		return fmt.Sprintf("%.2f (%d rounds)", c.Median, c.Rounds)
+	}
+	if math.IsNaN(c.From) { // of sums over all rounds
+		return fmt.Sprintf("%.2f", c.Median)
+	}
 	return fmt.Sprintf("%.2f [%.2f..%.2f]", c.Median, c.From, c.To)
+}
+
+// compared are the modes that a goal relates; one that relates two figures of one mode says
+// in words which.
+func compared(g *goal.Goal) string {
+	if g.To == nil || g.To.Mode == g.Of.Mode {
+		return g.Of.Mode
+	}
+	return g.Of.Mode + " ÷ " + g.To.Mode
 }
 
 func goalRow(v goal.Verdict) string {
 	f := strings.Fields(v.String())
 	value := f[2]
-	if v.Value.Rounds > 1 && v.Goal.To != nil {
+	if v.Value.Rounds > 0 && v.Goal.To != nil {
 		value = interval(v.Value)
 	}
 	verdict := f[4]
 	if verdict == "missed" {
 		verdict = "**missed**"
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |", v.Goal.Name, value, strings.ReplaceAll(strings.ReplaceAll(f[3], ">=", "≥ "), "<=", "≤ "), verdict)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", v.Goal.Name, v.Goal.What, compared(&v.Goal), value, strings.ReplaceAll(strings.ReplaceAll(f[3], ">=", "≥ "), "<=", "≤ "), verdict)
 }

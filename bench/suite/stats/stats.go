@@ -33,12 +33,16 @@ func Quantile(v []float64, q float64) float64 {
 	return s[int(q*float64(len(s)-1))]
 }
 
+// Few is the number of rounds below which an interval would say more than is known: one
+// round that something else disturbed moves the median of two or three as it likes.
+const Few = 5
+
 // Comparison of one thing with another over rounds.
 type Comparison struct {
 	Rounds    int
 	Median    float64 // of the ratios inside rounds
 	Low, High float64 // range of the ratios
-	From, To  float64 // 95 % confidence interval of the median
+	From, To  float64 // 95 % confidence interval of the median; NaN of fewer rounds than Few
 }
 
 const resamples = 2000
@@ -58,7 +62,10 @@ func Compare(of, to []float64) Comparison {
 		return Comparison{Median: nan, Low: nan, High: nan, From: nan, To: nan}
 	}
 	c := Comparison{Rounds: len(ratios), Median: Median(ratios), Low: slices.Min(ratios), High: slices.Max(ratios)}
-	c.From, c.To = interval(ratios)
+	c.From, c.To = math.NaN(), math.NaN()
+	if len(ratios) >= Few {
+		c.From, c.To = interval(ratios)
+	}
 	return c
 }
 

@@ -61,6 +61,18 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestFewRoundsHaveNoInterval: what four rounds say has a median and a range, and from five
+// on an interval.
+func TestFewRoundsHaveNoInterval(t *testing.T) {
+	of, to := []float64{1, 2, 527100, 3, 4}, []float64{1, 1, 1, 1, 1}
+	for n, want := range map[int]bool{1: false, 2: false, 4: false, 5: true} {
+		c := Compare(of[:n], to[:n])
+		if has := !math.IsNaN(c.From) && !math.IsNaN(c.To); has != want || c.Rounds != n {
+			t.Errorf("%d rounds: %+v", n, c)
+		}
+	}
+}
+
 // TestIntervalCoversTheTruth: of intervals that are made for 95 %, most hold the median from
 // which the rounds were drawn. Few rounds make them too narrow, so 85 % of 9 is good.
 func TestIntervalCoversTheTruth(t *testing.T) {
@@ -87,7 +99,7 @@ func TestIntervalCoversTheTruth(t *testing.T) {
 }
 
 func TestTheSamePairsGiveTheSameAnswer(t *testing.T) {
-	of, to := []float64{1, 2, 4, 3}, []float64{1, 1, 1, 2}
+	of, to := []float64{1, 2, 4, 3, 5}, []float64{1, 1, 1, 2, 2}
 	if a, b := Compare(of, to), Compare(of, to); a != b {
 		t.Errorf("%+v, then %+v", a, b)
 	}
