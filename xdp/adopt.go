@@ -27,7 +27,7 @@ func (o *Objects) adopt(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if isTransient(err) {
+		if isTransient(o.pins.mapPath(name), err) {
 			closeMaps(kept)
 			return nil, fmt.Errorf("pinned map %s: %w", o.pins.mapPath(name), err)
 		}
@@ -50,9 +50,14 @@ func (o *Objects) adopt(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error)
 	return kept, nil
 }
 
-// isTransient tells want of something else from a pin that is bad: it must not cost flows.
-func isTransient(err error) bool {
-	for _, e := range []error{unix.EPERM, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR, unix.EAGAIN} {
+// isTransient tells want of something else from a pin that is bad: it must not cost flows. The
+// kernel refuses a directory as it refuses a pin that this process may not read.
+func isTransient(path string, err error) bool {
+	if errors.Is(err, unix.EACCES) {
+		st, e := os.Lstat(path)
+		return e != nil || !st.IsDir()
+	}
+	for _, e := range []error{unix.EPERM, unix.EROFS, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR, unix.EAGAIN} {
 		if errors.Is(err, e) {
 			return true
 		}

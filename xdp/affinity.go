@@ -37,7 +37,7 @@ func (o *Objects) OpenAffinity() ([]byte, error) {
 	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
 		m, err = o.pinAffinity(spec)
-	case isTransient(err):
+	case isTransient(o.pins.mapPath(affinityMap), err):
 	default:
 		if err = o.replace(affinityMap, m, err); err == nil {
 			m, err = o.pinAffinity(spec)

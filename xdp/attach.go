@@ -110,7 +110,11 @@ func (o *Objects) pinned(h hook, create func() (link.Link, error)) (link.Link, e
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Pin(o.pins.linkPath(h.name)); err != nil {
+	err = o.pins.create() // somebody may have removed the directory, too
+	if err == nil {
+		err = l.Pin(o.pins.linkPath(h.name))
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("pinning link %s: %w", h.name, err), l.Close())
 	}
 	return l, nil

@@ -32,13 +32,14 @@ func (c claim) String() string {
 // serve them are in force; see TrimClaims for the others.
 func (o *Objects) SyncClaims(claims []Claim) error {
 	want, narrow := claimSet(claims)
-	if maps.Equal(want, o.claims.have) {
+	exactBits := filterOf(want)
+	if maps.Equal(want, o.claims.have) && *exactBits == o.claimFilter && narrow == o.settings.Narrow {
 		return nil
 	}
 	// What helps to find claims is widened before they change and narrowed afterwards.
 	wide, exact := o.settings, o.settings
 	wide.Narrow, exact.Narrow = wide.Narrow|narrow, narrow
-	bits, exactBits := filterOf(o.claims.have), filterOf(want)
+	bits := filterOf(o.claims.have)
 	bits.or(exactBits)
 	for _, step := range []func() error{
 		func() error { return o.set(wide) },
@@ -56,7 +57,8 @@ func (o *Objects) SyncClaims(claims []Claim) error {
 }
 
 // TrimClaims removes the claims that are not among these and adds none: for what has to
-// stop being claimed before the tables that served it are replaced.
+// stop being claimed before the tables that served it are replaced. SyncClaims then narrows
+// what helps to find them.
 func (o *Objects) TrimClaims(claims []Claim) error {
 	want, _ := claimSet(claims)
 	return o.claims.trim(want)

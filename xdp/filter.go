@@ -72,6 +72,7 @@ func (o *Objects) setFilter(f *filter) error {
 	if err := o.bpf.ClaimFilter.Put(uint32(0), f); err != nil {
 		return fmt.Errorf("writing the filter of claimed addresses: %w", err)
 	}
+	o.claimFilter = *f
 	return nil
 }
 

@@ -42,6 +42,7 @@ type Objects struct {
 	claims   mirror[claim, uint32]
 
 	backendFilter filter // addresses whose fragments may be replies
+	claimFilter   filter // as it was written
 
 	frontends, backends, targets generations
 	police                       policing

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -273,4 +274,51 @@ func TestOpenCounters(t *testing.T) {
 	if err := r.m.Put(uint32(0), make([]Count, ebpf.MustPossibleCPU())); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("writing through the reader gives %v, want %v", err, fs.ErrPermission)
 	}
+}
+
+// TestUnreadablePins: a pin that this process may not open costs the start, not the flows.
+func TestUnreadablePins(t *testing.T) {
+	bpffs := mountBPF(t)
+	o := open(t, bpffs)
+	n := newNode(t, o)
+	n.insert(t, onePair, conntrack.ModeGo)
+	must(t, o.Close())
+	path := pinsUnder(bpffs).mapPath("flows")
+	must(t, os.Chmod(path, 0))
+	err := withoutOverride(t, func() error {
+		again, err := Open(Config{BPFFS: bpffs, FlowSlots: 1024, Log: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			again.Close()
+		}
+		return err
+	})
+	if err == nil || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v, want one that names the pin", err)
+	}
+	must(t, os.Chmod(path, 0o600))
+	if found := open(t, bpffs).Opened(); !found.Kept || found.LostFlows > 0 {
+		t.Errorf("afterwards: %+v, want the flows", found)
+	}
+}
+
+// withoutOverride calls do without the right to open what its mode forbids.
+func withoutOverride(t *testing.T, do func() error) error {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		if err := unix.Capget(&header, &data[0]); err != nil {
+			done <- err
+			return
+		}
+		data[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+		if err := unix.Capset(&header, &data[0]); err != nil {
+			done <- err
+			return
+		}
+		done <- do()
+	}()
+	return <-done
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sync/errgroup"
 
 	"lace-cni.io/lace/xdp/bpf"
 )
@@ -29,7 +30,7 @@ func programs(p *bpf.LacePrograms) map[string]**ebpf.Program {
 
 // loadPrograms takes over the programs that an earlier process of the same build pinned, if
 // they read the maps that are in use; else it loads them, which costs half a second of the
-// verifier's time, and pins them for the next. The maps must be there.
+// verifier's time, shared by the processors, and pins them for the next. The maps must be there.
 func (o *Objects) loadPrograms(spec *ebpf.CollectionSpec) error {
 	digest := bpf.LaceDigest()
 	err := o.adoptPrograms(spec, digest)
@@ -40,10 +41,29 @@ func (o *Objects) loadPrograms(spec *ebpf.CollectionSpec) error {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOtherMaps) {
 		o.log.Warn("pinned programs cannot be used, loading them afresh", "path", o.pins.programPath(digest, ""), "why", err)
 	}
-	if err := spec.LoadAndAssign(&o.bpf.LacePrograms, &ebpf.CollectionOptions{MapReplacements: o.maps()}); err != nil {
+	if err := o.verifyPrograms(spec); err != nil {
 		return fmt.Errorf("loading BPF programs: %w", err)
 	}
 	return o.pinPrograms(digest)
+}
+
+// verifyPrograms loads all programs at once: the verifier takes one processor for each.
+func (o *Objects) verifyPrograms(spec *ebpf.CollectionSpec) error {
+	var group errgroup.Group
+	for name, at := range programs(&o.bpf.LacePrograms) {
+		alone := spec.Copy()
+		alone.Programs = map[string]*ebpf.ProgramSpec{name: alone.Programs[name]}
+		group.Go(func() error {
+			loaded, err := ebpf.NewCollectionWithOptions(alone, ebpf.CollectionOptions{MapReplacements: o.maps()})
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			defer loaded.Close()
+			*at = loaded.DetachProgram(name)
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // adoptPrograms opens all pinned programs or none. fs.ErrNotExist and errOtherMaps: there are
@@ -68,7 +88,7 @@ func (o *Objects) adoptPrograms(spec *ebpf.CollectionSpec, digest string) error 
 }
 
 // isOurs says what tells a pinned program from the one that the spec would make.
-func isOurs(p *ebpf.Program, want *ebpf.ProgramSpec, maps map[ebpf.MapID]bool) error {
+func isOurs(p *ebpf.Program, want *ebpf.ProgramSpec, ids map[string]ebpf.MapID) error {
 	what, err := p.Info()
 	if err != nil {
 		return err
@@ -80,16 +100,26 @@ func isOurs(p *ebpf.Program, want *ebpf.ProgramSpec, maps map[ebpf.MapID]bool) e
 	if !ok {
 		return errors.New("the kernel does not tell which maps it reads")
 	}
+	reads := map[ebpf.MapID]bool{}
+	for _, in := range want.Instructions {
+		if in.IsLoadFromMap() {
+			reads[ids[in.Reference()]] = true
+		}
+	}
+	if len(used) < len(reads) {
+		return fmt.Errorf("it reads %d maps and not %d: it is another program of that name", len(used), len(reads))
+	}
 	for _, id := range used {
-		if !maps[id] {
+		if !reads[id] {
 			return errOtherMaps
 		}
 	}
 	return nil
 }
 
-func mapIDs(maps map[string]*ebpf.Map) (map[ebpf.MapID]bool, error) {
-	ids := make(map[ebpf.MapID]bool, len(maps))
+// mapIDs are what the kernel calls the maps, by name.
+func mapIDs(maps map[string]*ebpf.Map) (map[string]ebpf.MapID, error) {
+	ids := make(map[string]ebpf.MapID, len(maps))
 	for name, m := range maps {
 		what, err := m.Info()
 		if err != nil {
@@ -99,7 +129,7 @@ func mapIDs(maps map[string]*ebpf.Map) (map[ebpf.MapID]bool, error) {
 		if !ok {
 			return nil, fmt.Errorf("map %s: the kernel gives it no id", name)
 		}
-		ids[id] = true
+		ids[name] = id
 	}
 	return ids, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/google/go-cmp/cmp"
 
 	"lace-cni.io/lace/xdp/bpf"
@@ -52,6 +53,16 @@ func TestDamagedProgramPins(t *testing.T) {
 			must(t, os.Remove(p.programPath(digest, "from_go")))
 			must(t, os.Mkdir(p.programPath(digest, "from_go"), 0o700))
 		}, "from_go"},
+		"another of the same name and type": {func(t *testing.T, o *Objects, p pins) {
+			must(t, os.Remove(p.programPath(digest, "from_pod")))
+			other, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+				Name: "from_pod", Type: ebpf.SchedCLS, License: "GPL",
+				Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+			})
+			must(t, err)
+			defer other.Close()
+			must(t, other.Pin(p.programPath(digest, "from_pod")))
+		}, "another program of that name"},
 		"one in the place of another": {func(t *testing.T, o *Objects, p pins) {
 			must(t, os.Remove(p.programPath(digest, "from_pod")))
 			again, err := o.bpf.ToPort.Clone()

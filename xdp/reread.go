@@ -54,11 +54,10 @@ func (o *Objects) rereadFilter() error {
 	if err := o.bpf.ClaimFilter.Lookup(uint32(0), &now); err != nil {
 		return fmt.Errorf("filter of claimed addresses: %w", err)
 	}
-	want := filterOf(o.claims.have)
-	if now == *want {
+	if now == o.claimFilter {
 		return nil
 	}
-	if err := o.setFilter(want); err != nil {
+	if err := o.setFilter(filterOf(o.claims.have)); err != nil {
 		return err
 	}
 	o.repaired.tell(PartEntries, "map claim_filter: other bits than the claims need")

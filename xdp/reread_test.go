@@ -55,3 +55,24 @@ func TestWhatSomebodyElseWroteIsWrittenOver(t *testing.T) {
 		})
 	}
 }
+
+// TestRemovedClaimsAreNoRepair: what this process has taken away itself, in the order in which
+// the tables change, is not taken for somebody else's work.
+func TestRemovedClaimsAreNoRepair(t *testing.T) {
+	n := newNode(t, open(t, mountBPF(t)))
+	all := append(n.claims(), Claim{Addr: mapped("10.96.7.7"), Protocol: 17, Port: 53})
+	must(t, n.o.SyncClaims(all))
+	var told []string
+	n.o.repaired = func(p Part, which string) { told = append(told, fmt.Sprint(p, " ", which)) }
+	must(t, n.o.TrimClaims(n.claims()))
+	must(t, n.o.Reread())
+	must(t, n.o.SyncClaims(n.claims()))
+	must(t, n.o.Reread())
+	if len(told) != 0 {
+		t.Errorf("told is %q, want nothing", told)
+	}
+	_, narrow := claimSet(n.claims())
+	if n.o.claimFilter != *filterOf(n.o.claims.have) || n.o.settings.Narrow != narrow {
+		t.Error("what helps to find the claim that went is still there")
+	}
+}
