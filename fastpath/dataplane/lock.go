@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lace-cni.io/lace/fastpath/statedir"
 	"lace-cni.io/lace/xdp"
 )
 
@@ -56,12 +57,8 @@ func lock(ctx context.Context, c *Config) (held locks, err error) {
 
 // lockState makes the state directory if it is missing and takes its lock.
 func lockState(ctx context.Context, c *Config) (*os.File, error) {
-	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
-	}
-	// It holds a socket and files that steer the node's traffic: nobody else's business.
-	if err := os.Chmod(c.StateDir, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+	if err := statedir.Make(c.StateDir); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(c.StateDir, lockFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)

@@ -86,7 +86,8 @@ func (n *node) serve(ctx context.Context, again bool) (err error) {
 	}
 	c := &n.config
 	if err := n.status.write(c.StateDir); err != nil {
-		return err
+		// It is for people. The audit tries again, and says so until it is there.
+		c.Log.Warn("serving without", "error", err)
 	}
 	n.saysServing(again)
 	return n.run(ctx)

@@ -93,7 +93,6 @@ func TestEachStepOfTheStartFailsWithItsReason(t *testing.T) {
 			f.stop()
 			return f.occupy()
 		}},
-		{"the status", "fastpath.json", func(f *fastpath) func() { return f.inTheWay(statusFile) }},
 	}
 	for _, c := range cases {
 		t.Run(c.step, func(t *testing.T) {
@@ -401,4 +400,22 @@ func TestCleanupSaysWhatItRemoved(t *testing.T) {
 	if removed, err := Cleanup(f.config); err != nil || len(removed) != 0 {
 		t.Errorf("a second time: %q, %v, want nothing", removed, err)
 	}
+}
+
+// TestStartWithoutItsStatus: a state directory that takes no file any more stops nobody. The
+// status comes when there is room.
+func TestStartWithoutItsStatus(t *testing.T) {
+	n, f := newNetwork(t), newFastpath(t, 1)
+	n.serveEcho()
+	n.publishLane(f, 1)
+	mend := f.inTheWay(statusFile)
+	f.start()
+	f.says("serving without")
+	c, err := n.dial(n.client, "udp", netip.AddrPortFrom(vips[0], toWeb))
+	n.must(err)
+	defer c.Close()
+	n.must(talk(c, 100))
+	mend()
+	f.eventually("the status is there", func() bool { _, err := os.Stat(f.config.path(statusFile)); return err == nil })
+	f.stop()
 }

@@ -10,6 +10,7 @@ import (
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/right"
+	"lace-cni.io/lace/fastpath/statedir"
 	"lace-cni.io/lace/slowpath/attach"
 	"lace-cni.io/lace/slowpath/kubeproxy"
 	"lace-cni.io/lace/slowpath/metrics"
@@ -33,7 +34,7 @@ func run(ctx context.Context, c Config) error {
 	if err := c.refuseBesideProxy(kubeproxy.Look()); err != nil {
 		return err
 	}
-	if err := openState(c.StateDir); err != nil {
+	if err := statedir.Make(c.StateDir); err != nil {
 		return err
 	}
 	held, err := lock(c.path("agent.lock"), "lace-agent")

@@ -141,20 +141,38 @@ func join[T fmt.Stringer](in []T) string {
 	return strings.Join(words, ", ")
 }
 
-// alone takes the locks of both processes, so that neither runs nor starts meanwhile. A
-// node without a state directory has neither.
+// alone takes the locks of both processes, so that neither runs nor starts meanwhile: those in
+// the state directory, and those of a fast path that has another one. What is not there
+// nobody holds.
 func (c *Config) alone() (release func(), err error) {
+	var held []*os.File
+	release = func() {
+		for _, f := range held {
+			f.Close()
+		}
+	}
+	for _, take := range []func() (*os.File, error){
+		func() (*os.File, error) { return c.lockOf("agent.lock", "lace-agent") },
+		func() (*os.File, error) { return c.lockOf("fastpath.lock", "lace-fastpath") },
+		func() (*os.File, error) { return lockPlace("/proc/thread-self/ns/net", "network namespace") },
+		func() (*os.File, error) { return lockPlace(filepath.Join(c.BPFFS, "lace"), "BPF file system") },
+	} {
+		f, err := take()
+		if err != nil {
+			release()
+			return nil, err
+		}
+		if f != nil {
+			held = append(held, f)
+		}
+	}
+	return release, nil
+}
+
+// lockOf takes a lock of the state directory; nil when there is no such directory.
+func (c *Config) lockOf(name, who string) (*os.File, error) {
 	if _, err := os.Stat(c.StateDir); errors.Is(err, fs.ErrNotExist) {
-		return func() {}, nil
+		return nil, nil
 	}
-	agent, err := lock(c.path("agent.lock"), "lace-agent")
-	if err != nil {
-		return nil, err
-	}
-	fast, err := lock(c.path("fastpath.lock"), "lace-fastpath")
-	if err != nil {
-		agent.Close()
-		return nil, err
-	}
-	return func() { fast.Close(); agent.Close() }, nil
+	return lock(c.path(name), who)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -35,6 +36,27 @@ func lock(path, who string) (*os.File, error) {
 	return f, nil
 }
 
+// lockPlace takes what one fast path of a node holds wherever its state directory is: the
+// network namespace and the directory of its pins. nil: the place does not exist.
+func lockPlace(path, what string) (*os.File, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%s %s: %w by a lace-fastpath with another state directory: stop that one first", what, path, ErrInUse)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // sign notes who holds the lock, for the message to the next one.
 func sign(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
@@ -51,16 +73,4 @@ func holder(f *os.File) string {
 		return "process " + pid
 	}
 	return "process unknown"
-}
-
-// openState makes the state directory, for this user only: it holds a socket and files
-// that steer the node's traffic.
-func openState(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("state directory: %w", err)
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("state directory: %w", err)
-	}
-	return nil
 }

@@ -3,10 +3,15 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/slowpath/netdev/netdevtest"
 )
 
 func TestASecondHolderIsRefusedAndNamesTheFirst(t *testing.T) {
@@ -45,16 +50,37 @@ func TestALockIsNoLink(t *testing.T) {
 	}
 }
 
-func TestStateDirectoryIsClosedToOthers(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a", "state")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// TestCleanupSparesAFastPathElsewhere: one with another state directory is found by what it
+// holds, the network namespace or the directory of its pins, and nothing is removed.
+func TestCleanupSparesAFastPathElsewhere(t *testing.T) {
+	node := netdevtest.New(t)
+	node.Veth("lace0", netdevtest.New(t), "lace1")
+	c := config(t, io.Discard)
+	c.Stack, c.StateDir = node.Stack(), filepath.Join(t.TempDir(), "none")
+	pins := filepath.Join(c.BPFFS, "lace")
+	if err := os.MkdirAll(pins, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := openState(dir); err != nil {
-		t.Fatal(err)
+	for what, path := range map[string]string{"network namespace": "/proc/thread-self/ns/net", "BPF file system": pins} {
+		node.Do(func() {
+			held, err := os.Open(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer held.Close()
+			if err := unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+				t.Error(err)
+			}
+			removed, err := Cleanup(c)
+			if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), what) || len(removed) > 0 {
+				t.Errorf("%s: %v, removed %q; want ErrInUse and what is in use", what, err, removed)
+			}
+		})
 	}
-	st, err := os.Stat(dir)
-	if err != nil || st.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v (%v), want 0700", st.Mode(), err)
-	}
+	node.Do(func() {
+		if removed, err := Cleanup(c); err != nil || len(removed) == 0 {
+			t.Errorf("when nobody holds anything: removed %q, %v", removed, err)
+		}
+	})
 }
