@@ -206,6 +206,23 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// TestServiceThatFillsTheTablesAlone: of a Service that would not fit into empty tables
+// nobody says that others take its room.
+func TestServiceThatFillsTheTablesAlone(t *testing.T) {
+	c := compile.New(nil)
+	c.Limit(10, 2)
+	c.SetService(service(t, "big", "10.96.0.1", "10.1.0.1:80 10.1.0.2:80 10.1.0.3:80"))
+	c.SetService(service(t, "small", "10.96.0.2", "10.1.0.1:80 10.1.0.2:80"))
+	s, problems := snapshotProblems(t, c, 1)
+	diff(t, "problems", []string{"Service demo/big TableFull"}, problemsOf(problems))
+	if m := problems[0].Message; !strings.Contains(m, "it alone has 1 frontends and 3 backends") || strings.Contains(m, "come before it") {
+		t.Errorf("message %q", m)
+	}
+	if _, there := frontendsOf(s)["10.96.0.2:80"]; !there {
+		t.Error("the other Service does not get the room")
+	}
+}
+
 // TestNetworkOutOfRange: a Service in a network that no key can hold is left out alone.
 func TestNetworkOutOfRange(t *testing.T) {
 	odd := service(t, "odd", "10.96.0.9", "10.244.1.5:8080")

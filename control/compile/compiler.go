@@ -69,7 +69,7 @@ func New(previous *table.Snapshot) *Compiler {
 		notices:   map[model.Name]model.Problem{},
 		listed:    map[*offer]lists{},
 		external:  map[netip.Addr]bool{},
-		limit:     room{MaxFrontends, MaxBackends},
+		limit:     room{model.MaxFrontends, model.MaxBackends},
 		settings:  table.DefaultSettings(),
 	}
 	if previous != nil {

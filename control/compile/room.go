@@ -6,13 +6,6 @@ import (
 	"lace-cni.io/lace/control/model"
 )
 
-// Room for records. The fast path has a map of VIPs of fixed size, and ids are meant to
-// be small.
-const (
-	MaxFrontends = 1 << 17
-	MaxBackends  = 1 << 20
-)
-
 // room bounds the tables, counting every Service as if it shared nothing.
 type room struct{ frontends, backends int }
 
@@ -78,6 +71,12 @@ func (c *Compiler) byAge() []*service {
 
 func (c *Compiler) roomProblems() (out []model.Problem) {
 	for s := range c.excluded.services {
+		if f, b := len(s.claims), len(s.refs); f > c.limit.frontends || b > c.limit.backends {
+			out = append(out, serviceProblem(s.declared, "", "TableFull",
+				"not programmed: it alone has %d frontends and %d backends, and the tables have room for %d and %d; split it into several",
+				f, b, c.limit.frontends, c.limit.backends))
+			continue
+		}
 		out = append(out, serviceProblem(s.declared, "", "TableFull",
 			"not programmed: the tables have room for %d frontends and %d backends, and Services that come before it by age and name fill them; remove Services, or spread them over clusters",
 			c.limit.frontends, c.limit.backends))

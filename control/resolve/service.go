@@ -16,7 +16,7 @@ const AnnotationDistribution = "lace-cni.io/traffic-distribution"
 
 // Service resolves one Service for one node. slices are those that name the Service, in
 // any order. It returns nil when the Service is not proxied (see OptOut) or when nothing
-// of it can be served; the Problems then say why.
+// of it can be served, or when it alone is more than the tables hold; the Problems then say why.
 func Service(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, node model.Node) (*model.Service, []model.Problem) {
 	if OptOut(svc, slices) != "" {
 		return nil, nil
@@ -27,6 +27,10 @@ func Service(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, node mode
 	r.familyTold = r.any()
 	served := ports(svc, r)
 	if len(own) == 0 || len(served) == 0 {
+		return nil, r.all()
+	}
+	from := origins(svc, own, node, r)
+	if oversized(served, from, slices, r) {
 		return nil, r.all()
 	}
 	out := &model.Service{
@@ -43,7 +47,6 @@ func Service(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, node mode
 	out.HealthPort = healthPort(svc, out)
 	checkFields(svc, r)
 	nodePorts(svc, served, r)
-	from := origins(svc, own, node, r)
 	all, problems := readSlices(slices)
 	for i := range served {
 		p := &served[i]
