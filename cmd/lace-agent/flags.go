@@ -160,6 +160,9 @@ func (r *ranges) String() string {
 
 // Set implements flag.Value. A later flag replaces an earlier one.
 func (r *ranges) Set(s string) error {
+	if err := onlyCommas(s); err != nil {
+		return err
+	}
 	var out ranges
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
@@ -179,11 +182,22 @@ func (r *ranges) Set(s string) error {
 	return nil
 }
 
+// onlyCommas refuses a list that holds nothing, though something was written.
+func onlyCommas(s string) error {
+	if strings.Contains(s, ",") && strings.Trim(s, ", ") == "" {
+		return errors.New("nothing stands between the commas; leave the flag out, or name something")
+	}
+	return nil
+}
+
 // nodePorts is the choice of addresses for node ports in a flag.
 type nodePorts struct{ resolve.NodePorts }
 
 // Set implements flag.Value. A later flag replaces an earlier one.
 func (n *nodePorts) Set(s string) (err error) {
+	if err := onlyCommas(s); err != nil {
+		return err
+	}
 	n.NodePorts, err = resolve.ParseNodePorts(s)
 	return err
 }
@@ -196,6 +210,9 @@ func (w *words) String() string { return strings.Join(*w, ",") }
 
 // Set implements flag.Value. A later flag adds to an earlier one.
 func (w *words) Set(s string) error {
+	if err := onlyCommas(s); err != nil {
+		return err
+	}
 	for part := range strings.SplitSeq(s, ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			*w = append(*w, part)

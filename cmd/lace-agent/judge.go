@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -18,6 +19,9 @@ import (
 func (o *options) judge() error {
 	if _, err := kube.Servers(o.apiservers, o.ranges); err != nil {
 		return fmt.Errorf("--apiserver: %w", err)
+	}
+	if err := folder(o.sourceDir); err != nil {
+		return err
 	}
 	if err := listens("--healthz-bind-address", o.healthAddr); err != nil {
 		return err
@@ -37,6 +41,31 @@ func (o *options) judge() error {
 		return nil // nothing is looked up by it
 	}
 	return named(fmt.Sprintf("--node-name is missing, and the host name %q", name), o.nodeName)
+}
+
+// statFor is how long the start waits for a place that does not answer, such as a share of
+// a server that is away: that may come back, and is looked for as long as the agent runs.
+const statFor = 2 * time.Second
+
+// folder refuses a --source-dir that is there and no folder, which nothing but a mistake in
+// the command line explains. One that is not there may come.
+func folder(path string) error {
+	if path == "" {
+		return nil
+	}
+	wrong := make(chan bool, 1)
+	go func() {
+		about, err := os.Stat(path)
+		wrong <- err == nil && !about.IsDir()
+	}()
+	select {
+	case is := <-wrong:
+		if is {
+			return fmt.Errorf("--source-dir %s: it is no folder; name the folder that holds the YAML files", path)
+		}
+	case <-time.After(statFor):
+	}
+	return nil
 }
 
 // listens judges an address to listen at. Empty: nothing listens.

@@ -149,6 +149,10 @@ func (r *reader) list(at string, text []byte, meta metav1.TypeMeta) {
 	}
 	for i := range l.Items {
 		r.about = described{}
+		if len(l.Items[i].Raw) == 0 { // the decoder drops a null
+			r.wrong(fmt.Sprintf("items[%d]", i), "NotAnObject", "the item is null, which is no Kubernetes object; write one, or remove the item")
+			continue
+		}
 		r.object(fmt.Sprintf("items[%d]", i), l.Items[i].Raw, presumed)
 	}
 }

@@ -47,6 +47,8 @@ func TestDecode(t *testing.T) {
 		{"a wrong item costs itself only", "apiVersion: v1\nkind: NodeList\nitems: [{metadata: {name: n1}}, {metadata: {nam: n2}}, {metadata: {name: n3}}]\n",
 			"Node n1\nNode n3\n! f.yaml document 1 items[1].metadata.nam BadField\n"},
 		{"an item that is no object", "apiVersion: v1\nkind: NodeList\nitems: [3]\n", "! f.yaml document 1 items[0] NotAnObject\n"},
+		{"an item that is null costs itself only", "apiVersion: v1\nkind: NodeList\nitems: [null, {metadata: {name: n2}}]\n",
+			"Node n2\n! f.yaml document 1 items[0] NotAnObject\n"},
 		{"a wrong document costs itself only", serviceText + "---\nkind: [\n---\n" + nodeText,
 			"Service demo/web\nNode n1\n! f.yaml document 2  NotYAML\n"},
 		{"a field that does not exist", strings.ReplaceAll(serviceText, "ports:", "prots:"), "! f.yaml document 1 spec.prots BadField\n"},
@@ -106,6 +108,7 @@ func TestMessages(t *testing.T) {
 		{"a namespace that is left out is default", strings.ReplaceAll(serviceText, ", namespace: demo}", ", labls: {}}"), "Service default/web line 3: "},
 		{"an object of the second document", serviceText + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, nam: n2}\n", "Node n1 line 10: "},
 		{"an item of a list", "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: n1}\n- metadata: {name: n2}\n  spce: {}\n", "Node n2 line 6: "},
+		{"an item that is null", "apiVersion: v1\nkind: List\nitems: [null]\n", "the item is null, which is no Kubernetes object; write one, or remove the item"},
 		{"the list itself", "apiVersion: v1\nkind: NodeList\nitms: []\n", "document line 3: unknown field"},
 		{"several unknown fields are a Problem each", strings.ReplaceAll(serviceText, "clusterIP", "clusterIp") + "spce: {}\n", "unknown field;"},
 	} {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // version tells one content of a file from the next without reading it.
@@ -145,7 +147,7 @@ func read(path string, most int64) ([]byte, version, error) {
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, version{}, errors.New("it is no regular file")
 	}
-	if kernels(fd) {
+	if source.KernelMakes(fd) {
 		return nil, version{}, errors.New("it is a file of the kernel's (proc or sysfs), not a document")
 	}
 	if before.Size > most {
@@ -165,11 +167,4 @@ func read(path string, most int64) ([]byte, version, error) {
 		return b, v, nil
 	}
 	return b, version{}, nil
-}
-
-// kernels reports whether the file is made up by the kernel when it is read: that may
-// wait for ever, or take away what others wait for.
-func kernels(fd int) bool {
-	var fs unix.Statfs_t
-	return unix.Fstatfs(fd, &fs) == nil && (fs.Type == unix.PROC_SUPER_MAGIC || fs.Type == unix.SYSFS_MAGIC)
 }

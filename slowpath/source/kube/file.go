@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // maxFile is what a kubeconfig, or a file that it names, may have: a hundred times what
@@ -91,6 +93,9 @@ func readFile(path string) ([]byte, error) {
 	}
 	if !about.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
+	}
+	if source.KernelMakes(int(f.Fd())) {
+		return nil, errors.New("it is a file of the kernel's (proc or sysfs)")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {

@@ -28,6 +28,8 @@ func TestKubeconfigFiles(t *testing.T) {
 	for _, c := range []struct{ does, path, says string }{
 		{"a file beside it is found", write("good", with("tokenFile: token")), ""},
 		{"a device has no end", "/dev/zero", "no regular file"},
+		{"what the kernel makes up may wait for ever", "/proc/self/status", "a file of the kernel's"},
+		{"a token that the kernel makes up", write("kernel", with("tokenFile: /proc/self/status")), "names /proc/self/status: it is a file of the kernel's"},
 		{"more than any kubeconfig has", write("long", string(bytes.Repeat([]byte("#"), maxFile+1))), "more than 1048576 bytes"},
 		{"a token in a device", write("device", with("tokenFile: /dev/zero")), "names /dev/zero: it is no regular file"},
 		{"a token that is absent", write("absent", with("tokenFile: nowhere")), filepath.Join(dir, "nowhere")},
