@@ -165,6 +165,8 @@ up() {
 	for n in $(nodes); do kubectl_here label node "$n" "topology.kubernetes.io/zone=zone-$n" > /dev/null; done
 	kubectl_here apply -f "$HERE/dns.yaml" -f "$HERE/rights.yaml" > /dev/null
 	background dns dns --kubeconfig "$KUBECONFIG" --listen "$API:53"
+	# A balancer spreads connections, not clients.
+	ip netns exec "$(netns control)" sysctl -qw net.ipv4.fib_multipath_hash_policy=1 net.ipv6.fib_multipath_hash_policy=1
 	background cloud cloud --kubeconfig "$KUBECONFIG" --netns "$(netns control)" --source "$CLIENT4,$CLIENT6"
 	echo "$NODES nodes are ready after $SECONDS s"
 }

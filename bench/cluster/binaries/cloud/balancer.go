@@ -33,7 +33,7 @@ func (b *balancer) sync(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	routes := map[netip.Addr]netip.Addr{}
+	routes := map[netip.Addr][]netip.Addr{}
 	for i := range services.Items {
 		s := &services.Items[i]
 		if !balanced(s) {
@@ -45,11 +45,11 @@ func (b *balancer) sync(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		node, err := b.node(ctx, s, nodes.Items)
+		via, err := b.nodes(ctx, s, nodes.Items)
 		errs = append(errs, err)
 		for _, a := range addresses {
-			if via := node[family(a)]; via.IsValid() {
-				routes[a] = via
+			if len(via[family(a)]) > 0 {
+				routes[a] = via[family(a)]
 			}
 		}
 	}
@@ -111,13 +111,15 @@ func (b *balancer) release(ctx context.Context, s *v1.Service) (err error) {
 	return err
 }
 
-// node that a Service's packets are sent to: its internal addresses, by family.
-func (b *balancer) node(ctx context.Context, s *v1.Service, nodes []v1.Node) (addresses [2]netip.Addr, err error) {
+// nodes that a Service's packets are sent to: their internal addresses, by family. It is one
+// node, which is as good as any other, but under policy Local, where a node chooses among its
+// own endpoints: then it is all that have some, unless a client is to stay with one.
+func (b *balancer) nodes(ctx context.Context, s *v1.Service, nodes []v1.Node) (via [2][]netip.Addr, err error) {
 	local := s.Spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
 	var ready map[string]bool
 	if local {
 		if ready, err = b.ready(ctx, s); err != nil {
-			return addresses, err
+			return via, err
 		}
 	}
 	for i := range nodes {
@@ -126,12 +128,14 @@ func (b *balancer) node(ctx context.Context, s *v1.Service, nodes []v1.Node) (ad
 		}
 		for _, x := range nodes[i].Status.Addresses {
 			if a, err := netip.ParseAddr(x.Address); err == nil && x.Type == v1.NodeInternalIP {
-				addresses[family(a)] = a
+				via[family(a)] = append(via[family(a)], a)
 			}
 		}
-		break
+		if !local || s.Spec.SessionAffinity == v1.ServiceAffinityClientIP {
+			break
+		}
 	}
-	return addresses, nil
+	return via, nil
 }
 
 // ready lists the nodes that have a ready endpoint of a Service.

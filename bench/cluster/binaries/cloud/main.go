@@ -1,8 +1,9 @@
 // Command cloud plays a cloud's load balancer: it gives each Service of type LoadBalancer
 // an address of each of its families (172.30.1.N, fd30:0:0:1::N), writes them into its
 // status, and routes them, in the network namespace that it is called with, to one node;
-// under externalTrafficPolicy Local to one with a ready endpoint. What is sent to them
-// comes from -source, as from a client beyond the nodes' own network. It looks once a second.
+// under externalTrafficPolicy Local to all with a ready endpoint, connection by connection, or
+// with sessionAffinity ClientIP to one of them. What is sent to them comes from -source, as
+// from a client beyond the nodes' own network. It looks once a second.
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := &router{netns: *netns, routes: map[netip.Addr]netip.Addr{}}
+	r := &router{netns: *netns, routes: map[netip.Addr][]netip.Addr{}}
 	for _, s := range strings.Split(*source, ",") {
 		a, err := netip.ParseAddr(s)
 		if err != nil {

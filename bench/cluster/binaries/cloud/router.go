@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
 )
 
 // router holds the clients' routes to balancers' addresses.
 type router struct {
 	netns  string
-	source [2]netip.Addr             // of the clients, by family
-	routes map[netip.Addr]netip.Addr // balancer's address: node's
+	source [2]netip.Addr               // of the clients, by family
+	routes map[netip.Addr][]netip.Addr // balancer's address: nodes'
 }
 
 // family is 0 for IPv4, 1 for IPv6.
@@ -23,11 +24,11 @@ func family(a netip.Addr) int {
 }
 
 // sync makes the routes what is wanted.
-func (r *router) sync(want map[netip.Addr]netip.Addr) error {
+func (r *router) sync(want map[netip.Addr][]netip.Addr) error {
 	var errs []error
 	for to, via := range want {
-		if r.routes[to] != via {
-			errs = append(errs, r.set("replace", to, "via", via.String(), "src", r.source[family(to)].String()))
+		if !slices.Equal(r.routes[to], via) {
+			errs = append(errs, r.set("replace", to, append([]string{"src", r.source[family(to)].String()}, hops(via)...)...))
 			r.routes[to] = via
 		}
 	}
@@ -38,6 +39,17 @@ func (r *router) sync(want map[netip.Addr]netip.Addr) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// hops are the arguments for a route by way of any of the nodes.
+func hops(via []netip.Addr) (args []string) {
+	for _, a := range via {
+		if len(via) > 1 {
+			args = append(args, "nexthop")
+		}
+		args = append(args, "via", a.String())
+	}
+	return args
 }
 
 func (r *router) set(verb string, to netip.Addr, rest ...string) error {
