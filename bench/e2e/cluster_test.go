@@ -23,7 +23,7 @@ import (
 var services []byte
 
 // settleTime bounds every wait for a change to be in use.
-const settleTime = 30 * time.Second
+const settleTime = time.Minute
 
 // cluster is a lab in which both processes run on both nodes.
 type cluster struct {
