@@ -25,7 +25,7 @@ CARRIER ?= lace
 .PHONY: help build demo test bench bench-full bench-smoke bench-record bench-table latency latency-record fuzz lint verify generate cluster-binaries e2e conformance conformance-binaries conformance-record conformance-page clean
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 build: ## Build every command into bin/
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...

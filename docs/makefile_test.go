@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +37,24 @@ func TestMakeDemo(t *testing.T) {
 				t.Errorf("said %q, %v; want %q", out, err, c.want)
 			}
 		})
+	}
+}
+
+// TestMakeHelp: every target is in the list, and their texts begin in one column.
+func TestMakeHelp(t *testing.T) {
+	out, err := exec.Command("make", "-s", "-C", "..", "help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if len(lines) < 15 {
+		t.Errorf("only %d targets:\n%s", len(lines), out)
+	}
+	column := regexp.MustCompile(`^  make [a-z0-9-]+ +`)
+	for _, line := range lines {
+		if got, want := len(column.FindString(line)), len(column.FindString(lines[0])); got != want {
+			t.Errorf("%q: the text begins in column %d, that of the first line in %d", line, got, want)
+		}
 	}
 }
 

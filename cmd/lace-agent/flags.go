@@ -71,11 +71,6 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	if err := f.Parse(args); err != nil {
-		if err == flag.ErrHelp {
-			fmt.Fprintln(errs, "lace-agent publishes what lace-fastpath works by.\n\nFlags:")
-			f.SetOutput(errs)
-			f.PrintDefaults()
-		}
 		return nil, err
 	}
 	return o, o.check(f.Args())

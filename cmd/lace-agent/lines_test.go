@@ -45,3 +45,16 @@ func accepts(l commandline.Line) error {
 	}
 	return f.Parse(words)
 }
+
+// Help that was asked for is output, with flags as the pages write them.
+func TestHelpIsOutput(t *testing.T) {
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"--help"}, &out, &errs); code != exitDone || errs.Len() > 0 {
+		t.Errorf("exit code %d, message %q", code, &errs)
+	}
+	for _, part := range []string{"Usage: lace-agent [flags]\n", "\n  --service-cidrs "} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("help has no %q:\n%s", part, &out)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"lace-cni.io/lace/cmd/usage"
 	"lace-cni.io/lace/slowpath/agent"
 )
 
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	o, err := parse(args, errs)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		usage.Write(out, flags(new(options)), "publishes what lace-fastpath works by")
 		return exitDone
 	case err != nil:
 		fmt.Fprintf(errs, "lace-agent: %v\nTry: lace-agent --help\n", err)

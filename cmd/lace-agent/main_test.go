@@ -24,7 +24,7 @@ func TestCommandLines(t *testing.T) {
 		code int
 		says string // on standard error, or standard output
 	}{
-		{"help names the flags", []string{"--help"}, exitDone, "-service-cidrs"},
+		{"help names the flags", []string{"--help"}, exitDone, "--service-cidrs"},
 		{"the version is one line", []string{"--version"}, exitDone, version},
 		{"a flag that does not exist", []string{"--verbose"}, exitUsage, "verbose"},
 		{"a word that is no flag", []string{"--source-dir=x", "run"}, exitUsage, `"run"`},

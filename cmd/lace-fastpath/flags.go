@@ -52,11 +52,6 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	if err := f.Parse(args); err != nil {
-		if err == flag.ErrHelp {
-			fmt.Fprintln(errs, "lace-fastpath decides about the packets of Services and carries them.\n\nFlags:")
-			f.SetOutput(errs)
-			f.PrintDefaults()
-		}
 		return nil, err
 	}
 	if rest := f.Args(); len(rest) > 0 {

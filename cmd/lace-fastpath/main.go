@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"lace-cni.io/lace/cmd/usage"
 	"lace-cni.io/lace/fastpath/dataplane"
 )
 
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	o, err := parse(args, errs)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		usage.Write(out, flags(new(options)), "decides about the packets of Services and carries them")
 		return exitDone
 	case err != nil:
 		fmt.Fprintf(errs, "lace-fastpath: %v\nTry: lace-fastpath --help\n", err)

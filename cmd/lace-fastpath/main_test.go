@@ -23,7 +23,7 @@ func TestCommandLines(t *testing.T) {
 		code int
 		says string // on standard error, or standard output
 	}{
-		{"help names the flags", []string{"--help"}, exitDone, "-flow-slots"},
+		{"help names the flags", []string{"--help"}, exitDone, "--flow-slots"},
 		{"the version is one line", []string{"--version"}, exitDone, version},
 		{"a flag that does not exist", []string{"--verbose"}, exitUsage, "verbose"},
 		{"a word that is no flag", []string{"run"}, exitUsage, `"run"`},
