@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"lace-cni.io/lace/bench/lab/manifests"
 	"lace-cni.io/lace/bench/lab/testenv"
 	"lace-cni.io/lace/cmd/lace/acts"
 	"lace-cni.io/lace/cmd/lace/real"
@@ -106,6 +108,9 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 
 // open makes the stage that the flags and the privileges allow.
 func (d *demo) open(ctx context.Context, errs io.Writer) (closingStage, error) {
+	if err := d.judgeManifests(); err != nil {
+		return nil, err
+	}
 	missing := testenv.Missing()
 	switch {
 	case d.sim:
@@ -117,6 +122,19 @@ func (d *demo) open(ctx context.Context, errs io.Writer) (closingStage, error) {
 	}
 	fmt.Fprintf(errs, "lace: missing %s: simulating; run as root for the real thing\n", strings.Join(missing, ", "))
 	return simulated.Start(ctx, d.manifests, d.keep)
+}
+
+// judgeManifests refuses a folder on which every act would fail, and names what it lacks.
+// One that cannot be read is refused by who copies it.
+func (d *demo) judgeManifests() error {
+	if files, _ := filepath.Glob(filepath.Join(d.manifests, "*.yaml")); d.manifests == "" || len(files) == 0 {
+		return nil
+	}
+	missing, err := manifests.Missing(os.DirFS(d.manifests))
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("the demo's pods and calls need %s, and %s does not have it: begin with a copy of bench/lab/manifests", strings.Join(missing, ", "), d.manifests)
+	}
+	return err
 }
 
 // lineText is one act on one line.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lace-cni.io/lace/bench/lab/manifests"
 	"lace-cni.io/lace/bench/lab/testenv"
 )
 
@@ -91,20 +92,38 @@ func TestDemoWithoutManifests(t *testing.T) {
 	}
 }
 
-// A folder of one's own is copied and used; one without the Service of the acts fails
-// them honestly.
+// A folder of one's own is copied and used; one whose Service has no endpoint fails the acts
+// honestly.
 func TestDemoFailsHonestly(t *testing.T) {
 	dir := t.TempDir()
-	node := "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {addresses: [{type: InternalIP, address: 172.30.0.11}]}}\n"
-	if err := os.WriteFile(filepath.Join(dir, "node.yaml"), []byte(node), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"nodes.yaml", "web.yaml"} {
+		b, err := manifests.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	code, lines, _ := playDemo(t, "--sim", "--manifests", dir)
 	if last := lines[len(lines)-1]; code != 1 || !strings.HasSuffix(last, "failed (SIMULATED)") || strings.Contains(last, " 0 failed") {
 		t.Errorf("exit code %d, last line %q", code, last)
 	}
-	if files, _ := os.ReadDir(dir); len(files) != 1 {
+	if files, _ := os.ReadDir(dir); len(files) != 2 {
 		t.Errorf("the folder was written to: %v", files)
+	}
+}
+
+// A folder on which nothing could be played is refused at once, with what it lacks.
+func TestDemoNamesWhatItsFolderLacks(t *testing.T) {
+	dir := t.TempDir()
+	node := "{apiVersion: v1, kind: Node, metadata: {name: n1}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "node.yaml"), []byte(node), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, lines, errs := playDemo(t, "--sim", "--manifests", dir)
+	if code != 1 || strings.Join(lines, "") != "" || !strings.Contains(errs, "need Node n2, Service default/web with clusterIPs [10.96.0.10 fd00:10:96::10], and "+dir+" does not have it") {
+		t.Errorf("exit code %d, output %q, message %q", code, lines, errs)
 	}
 }
 

@@ -22,7 +22,7 @@ var needed = []struct {
 }{
 	{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN", "network namespaces, links and XDP"},
 	{unix.CAP_NET_RAW, "CAP_NET_RAW", "AF_XDP sockets"},
-	{unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "namespaces and mounts of the lab"},
+	{unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "network namespaces and mounts"},
 	{unix.CAP_BPF, "CAP_BPF", "BPF programs and maps"},
 	{unix.CAP_IPC_LOCK, "CAP_IPC_LOCK", "AF_XDP frame memory"},
 }

@@ -53,8 +53,9 @@ type Tally struct{ Passed, Failed int }
 
 func (t Tally) String() string { return fmt.Sprintf("%d passed, %d failed", t.Passed, t.Failed) }
 
-// actPatience bounds one act, so that a hanging stage ends in a failure.
-const actPatience = time.Minute
+// actPatience bounds one act, so that a hanging stage ends in a failure: a few seconds are
+// enough, and a machine at its limit may take many times that.
+const actPatience = 2 * time.Minute
 
 // Play runs the whole program and hands each line to told. Acts that rest on one that
 // failed, over the same family, fail unplayed. It returns early when ctx ends; acts not

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lace-cni.io/lace/bench/lab/traffic"
+	"lace-cni.io/lace/slowpath/adminserver/api"
 )
 
 // oneRequest lets every kind of client be answered over TCP and UDP, holds one connection
@@ -61,8 +62,16 @@ func explained(ctx context.Context, s *scene, client string) (server, verdict st
 	}
 	for _, f := range e.Live {
 		if strings.HasSuffix(f.Pod, "/"+server) && f.State == "established" {
-			return server, fmt.Sprintf("%s, %d steps", e.Reason, len(e.Steps)), took, nil
+			return server, fmt.Sprintf("%s, %d steps", e.Reason, stepsOf(e.Steps)), took, nil
 		}
 	}
 	return "", "", 0, fmt.Errorf("explain does not know the open connection with %s among its %d live flows", server, len(e.Live))
+}
+
+// stepsOf counts what the table of lace explain has rows for: the verdict stands below it.
+func stepsOf(steps []api.Step) int {
+	if n := len(steps); n > 0 && steps[n-1].Stage == "verdict" {
+		return n - 1
+	}
+	return len(steps)
 }
