@@ -61,5 +61,25 @@ func writeFindings(w io.Writer, f screen.Format, findings []preflight.Finding) e
 			screen.Printf(w, "      %-*s  → %s\n", width, "", x.Do)
 		}
 	}
+	screen.Printf(w, "\n%s\n", outcome(findings))
 	return nil
+}
+
+// outcome is what all findings come to.
+func outcome(findings []preflight.Finding) string {
+	count := map[preflight.Verdict]int{}
+	for _, x := range findings {
+		count[x.Verdict]++
+	}
+	text := "Lace can run here."
+	switch n := count[preflight.Fail]; {
+	case n == 1:
+		text = "Lace cannot run here yet: 1 thing to mend."
+	case n > 1:
+		text = fmt.Sprintf("Lace cannot run here yet: %d things to mend.", n)
+	}
+	if n := count[preflight.Warn]; n > 0 {
+		text += fmt.Sprintf(" To know before: %d, marked warn.", n)
+	}
+	return text
 }

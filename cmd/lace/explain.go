@@ -58,7 +58,7 @@ var stepColumns = []screen.Column[api.Step]{
 // those keep their backend whatever the steps say. Without a fast path that comes first.
 func writeExplanation(w io.Writer, f screen.Format, e api.Explanation) error {
 	if e.FastpathDown != "" {
-		screen.Printf(w, "THE FAST PATH IS DOWN, new connections to Services wait: %s\n", e.FastpathDown)
+		screen.Printf(w, "DOWN: %s\n", e.FastpathDown)
 	}
 	screen.Printf(w, "%s to %s, as %s on %s, tables of generation %d\n\n", e.From, e.To, e.Source, e.Port, e.Generation)
 	if err := screen.WriteTable(w, f, stepColumns, stepsBeforeVerdict(e)); err != nil {

@@ -99,8 +99,8 @@ func TestFindingsReachNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantPlain(t, "check", out.String())
-	if n := strings.Count(out.String(), "\n"); n != 2 {
-		t.Errorf("%d lines, want one for the finding and one for what to do:\n%s", n, out.String())
+	if n := strings.Count(out.String(), "\n"); n != 4 {
+		t.Errorf("%d lines, want one for the finding, one for what to do, an empty one and the outcome:\n%s", n, out.String())
 	}
 }
 

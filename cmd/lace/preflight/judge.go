@@ -93,7 +93,7 @@ func judgeForwarding(values map[string]string) (out []Finding) {
 		case "absent":
 			out = append(out, warn("forwarding", name+" does not exist", "this family cannot be routed on this node"))
 		default:
-			out = append(out, fail("forwarding", fmt.Sprintf("%s = %s", name, v), "sysctl -w "+name+"=1"))
+			out = append(out, fail("forwarding", fmt.Sprintf("%s = %s", name, v), "sysctl -w "+name+"=1, and write it to /etc/sysctl.d"))
 		}
 	}
 	return out
