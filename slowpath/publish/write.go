@@ -77,6 +77,9 @@ func (w *work) allProblems() []model.Problem {
 	if w.attached != nil {
 		out = append(out, w.attached.problems...)
 	}
+	if w.resolved {
+		out = append(out, w.objects.NodePortsUnanswered(w.config.At, w.node, &w.attached.attachments, w.services)...)
+	}
 	for _, ps := range w.nodeProblems {
 		out = append(out, ps...)
 	}
