@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lace-cni.io/lace/cmd/lace/screen"
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 )
 
@@ -51,21 +52,26 @@ func (s servicePort) addresses() string {
 	return strings.Join(out, ",")
 }
 
-// notServed are the addresses that the Service asks for and Lace does not carry, with
-// their kinds.
+// notServed are the addresses that the Service asks for and Lace does not carry for it, with
+// their kinds and with who has them instead.
 func (s servicePort) notServed() string {
 	var out []string
 	for _, f := range s.port.Frontends {
 		if !f.Served {
-			out = append(out, f.Kind+" "+s.address(f))
+			text := f.Kind + " " + s.address(f)
+			if f.Holder != "" {
+				text += " (of " + f.Holder + ")"
+			}
+			out = append(out, text)
 		}
 	}
 	return strings.Join(out, ",")
 }
 
-// address leaves the port out where the column PORT says it.
+// address leaves the port out where the column PORT says it. Of a node it is always there: the
+// rest of the address is not the Service's.
 func (s servicePort) address(f api.Frontend) string {
-	if f.Port == s.port.Port {
+	if f.Port == s.port.Port && f.Kind != model.NodePort.String() {
 		return f.Address
 	}
 	return net.JoinHostPort(f.Address, figure(f.Port))
@@ -221,6 +227,7 @@ var portColumns = []screen.Column[api.Port]{
 	{Title: "DEVICE", Value: func(p api.Port) string { return p.Device }},
 	{Title: "MTU", Right: true, Value: func(p api.Port) string { return figure(p.MTU) }},
 	{Title: "ADDRESSES", Value: func(p api.Port) string { return strings.Join(p.Addresses, ",") }},
+	{Title: "FLOWS", Right: true, Value: func(p api.Port) string { return figure(p.Flows) }},
 	{Title: "POLICED", Right: true, Value: func(p api.Port) string { return figure(p.Policed) }},
 	{Title: "PEER-MAC", Value: func(p api.Port) string { return p.PeerMAC }},
 	{Title: "HOST-MAC", Wide: true, Value: func(p api.Port) string { return p.HostMAC }},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +53,11 @@ func listing[T any](n *node, name, short string, columns []screen.Column[T], ask
 			if err != nil {
 				return err
 			}
+			if slices.Contains(published, name) {
+				if err := sayIfUnpublished(cmd, c, len(list.Items), format); err != nil {
+					return err
+				}
+			}
 			return show(cmd, format, columns, list, list.Items, name)
 		}),
 	}
@@ -80,25 +87,19 @@ func show[T, L any](cmd *cobra.Command, f screen.Format, columns []screen.Column
 	return nil
 }
 
-// newGetServices lists Services, a line for each of their ports.
-func newGetServices(n *node) *cobra.Command {
-	var format screen.Format
-	cmd := &cobra.Command{
-		Use:     "services",
-		Aliases: []string{"service", "svc"},
-		Short:   "Services as resolved for this node",
-		Args:    cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
-			c := n.client()
-			defer c.Close()
-			sayIfSimulated(cmd, c)
-			list, err := c.Services(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return show(cmd, format, serviceColumns, list, servicePorts(list.Items), "services")
-		}),
+// published are the lists of what was published. Services, which have a command of their own, are
+// one too; flows, drops and Problems may be there before.
+var published = []string{"backends", "ports"}
+
+// sayIfUnpublished tells people who see an empty list that there cannot be anything in it yet:
+// nothing has been published. To programs the list says it.
+func sayIfUnpublished(cmd *cobra.Command, c *api.Client, items int, f screen.Format) error {
+	if items > 0 || f.ForPrograms() {
+		return nil
 	}
-	formatFlag(cmd, &format)
-	return cmd
+	s, err := c.Status(cmd.Context())
+	if err != nil || s.Generation.Published > 0 || s.Simulated {
+		return nil // the list itself says that there is nothing
+	}
+	return errors.New("nothing has been published yet: lace get status says what the node waits for")
 }

@@ -130,6 +130,12 @@ func TestCommandLines(t *testing.T) {
 		{"explain tells the eligible endpoints, and why the others are not", []string{"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp"}, 0,
 			[]string{"endpoints of default/web for everybody at the ClusterIP, internalTrafficPolicy Cluster: 23 of 24, chosen by all (zone-hints-incomplete)",
 				"WHY-NOT", "[fd00::7]:9090", "not-ready", "and 3 more that are eligible, 0 more that are not"}, ""},
+		{"one Service", []string{"get", "services", "web"}, 0, []string{"http:80/TCP"}, ""},
+		{"one Service, as kubectl says it", []string{"get", "svc", "-n", "default", "web"}, 0, []string{"http:80/TCP"}, ""},
+		{"one Service and another namespace", []string{"get", "services", "default/web", "-n", "shop"}, 2, nil, "leave one of the two out"},
+		{"a Service that is not there", []string{"get", "services", "wep"}, 1, nil, "no Service wep: lace get services lists all"},
+		{"Services of a namespace that has none", []string{"get", "services", "-n", "shop"}, 1, nil, "no Service in namespace shop"},
+		{"backends of a namespace", []string{"get", "backends", "-n", "default"}, 0, []string{"default/web-1"}, ""},
 		{"backends of one Service", []string{"get", "backends", "default/web"}, 0, []string{"default/web-1"}, ""},
 		{"backends of a Service that has none", []string{"get", "backends", "wep"}, 1, nil, "no Service wep has endpoints: see lace get services"},
 		{"closed flows are left out and counted", []string{"get", "flows", "--limit", "7"}, 0, nil, "9251 closed flows are not shown: --all lists them"},
@@ -278,5 +284,37 @@ func TestForeignFramesAreToldFromTraffic(t *testing.T) {
 	said := map[string]any{api.PathDrops: api.List[api.Drop]{Items: []api.Drop{{Reason: "foreign-frame", Class: "drop", Packets: 5}}}}
 	if _, _, errs := told(t, said, "get", "drops"); !strings.Contains(errs, "foreign-frame: no packet to a Service") {
 		t.Errorf("message %q", errs)
+	}
+}
+
+// TestBeforeAnythingIsPublished lists are not empty but not there yet, and all of them say so
+// the same way; Problems are there before.
+func TestBeforeAnythingIsPublished(t *testing.T) {
+	nothing := map[string]any{
+		api.PathServices: api.List[api.Service]{}, api.PathBackends: api.List[api.Backend]{}, api.PathPorts: api.List[api.Port]{},
+		api.PathProblems: api.List[api.Problem]{}, api.PathStatus: api.Status{Waiting: "the source"},
+	}
+	for _, what := range []string{"services", "backends", "ports"} {
+		if code, out, errs := told(t, nothing, "get", what); code != 1 || !strings.Contains(errs, "nothing has been published yet: lace get status") {
+			t.Errorf("get %s: exit code %d, %q, %q", what, code, out, errs)
+		}
+	}
+	if code, _, errs := told(t, nothing, "get", "problems"); code != 0 || !strings.Contains(errs, "No problems.") {
+		t.Errorf("get problems: exit code %d, %q", code, errs)
+	}
+}
+
+// TestNotServedNamesTheHolder, and a node port is never shown as if the whole address were the
+// Service's.
+func TestNotServedNamesTheHolder(t *testing.T) {
+	s := servicePort{port: api.ServicePort{Port: 80, Frontends: []api.Frontend{
+		{Kind: "ClusterIP", Address: "10.96.0.10", Port: 80, Holder: "Service demo/web"},
+		{Kind: "NodePort", Address: "192.168.7.11", Port: 80, Served: true},
+	}}}
+	if got := s.notServed(); got != "ClusterIP 10.96.0.10 (of Service demo/web)" {
+		t.Errorf("not served: %q", got)
+	}
+	if got := s.addresses(); got != "192.168.7.11:80" {
+		t.Errorf("addresses: %q", got)
 	}
 }

@@ -60,7 +60,7 @@ func facts(s *api.Status) []fact {
 		{"ready", ready},
 		{"fast path", fastpathFact(&s.Fastpath)},
 		{"generation", fmt.Sprintf("%d in use, %d published", s.Generation.InUse, s.Generation.Published)},
-		{"flows", fmt.Sprintf("%d open, room for %d", s.Fastpath.Open, s.Fastpath.FlowsMax)},
+		{"flows", fmt.Sprintf("%d open, %d registered, room for %d", s.Fastpath.Open, max(s.Fastpath.Flows, s.Fastpath.Open), s.Fastpath.FlowsMax)},
 		{"own node ports", socketsFact(&s.Fastpath)},
 		{"problems", problemsFact(s.Objects.Problems)},
 		{"put right", repairsFact(s.Repairs)},

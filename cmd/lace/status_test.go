@@ -11,7 +11,7 @@ import (
 func TestStatus(t *testing.T) {
 	good := api.Status{
 		Node: "n1", Ready: true, Generation: api.Generation{InUse: 7, Published: 7},
-		Fastpath: api.Fastpath{Alive: true, PID: 77, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), StartSeconds: 0.151, Sockets: api.SocketsAttached, Open: 12, FlowsMax: 1000},
+		Fastpath: api.Fastpath{Alive: true, PID: 77, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), StartSeconds: 0.151, Sockets: api.SocketsAttached, Open: 12, Flows: 900, FlowsMax: 1000},
 		Repairs:  map[string]uint64{"program": 2, "route": 1, "trunk": 0},
 	}
 	down := good
@@ -29,7 +29,7 @@ func TestStatus(t *testing.T) {
 		code     int
 		says     []string
 	}{
-		{"all is well", good, nil, 0, []string{"yes", "process 77 since 2026-01-02 03:04:05, was ready after 151ms", "7 in use, 7 published", "12 open, room for 1000", "none", "program 2, route 1", "own node ports  reached by the node's own processes"}},
+		{"all is well", good, nil, 0, []string{"yes", "process 77 since 2026-01-02 03:04:05, was ready after 151ms", "7 in use, 7 published", "12 open, 900 registered, room for 1000", "none", "program 2, route 1", "own node ports  reached by the node's own processes"}},
 		{"its processes do not reach its own node ports", detached, nil, 0, []string{"not reached by the node's own processes: no hierarchy"}},
 		{"the fast path is down", down, nil, 1, []string{"no: new connections need the fast path\n", "lace-fastpath is not running\n", "3: lace get problems", "nothing"}},
 		{"it runs, and waits for something else", behind, nil, 1, []string{"no: the first snapshot is not published yet\n"}},

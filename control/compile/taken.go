@@ -154,13 +154,8 @@ func (c *Compiler) refusals() (out []model.Problem) {
 		if c.excluded.service(s) {
 			continue
 		}
-		reason, whose, instead := "AddressOfNode", "this node itself", "give it an address of the service range"
-		if r := c.residents[l.spot()]; r.kind == model.PortPod {
-			reason, whose = "AddressOfPod", "a pod of this node, behind device "+r.device
-		}
-		if c.kept(l) {
-			reason, whose = "AddressOfAPIServer", "the API server"
-		}
+		reason, whose := c.whose(l)
+		instead := "give it an address of the service range"
 		if l.kind != model.ClusterIP {
 			instead = "give it an address that nobody has"
 		}

@@ -63,10 +63,17 @@ func outermost(all []netip.Prefix) (out []netip.Prefix) {
 	return out
 }
 
+// Stray is a ClusterIP in none of the service ranges, and the Problem that it is where the
+// Service has it.
+type Stray struct {
+	Addr    netip.Addr
+	Problem model.Problem
+}
+
 // Outside finds ClusterIPs that are in none of the service ranges: the node has no route
 // that would bring its own packets for them to Lace. When no range is known nothing is
 // outside.
-func Outside(s *model.Service, ranges []netip.Prefix) (out []model.Problem) {
+func Outside(s *model.Service, ranges []netip.Prefix) (out []Stray) {
 	if len(ranges) == 0 {
 		return nil
 	}
@@ -78,13 +85,25 @@ func Outside(s *model.Service, ranges []netip.Prefix) (out []model.Problem) {
 				continue
 			}
 			seen = append(seen, f.Addr)
-			out = append(out, model.Problem{
+			out = append(out, Stray{f.Addr, model.Problem{
 				Kind: "Service", Object: s.Name.String(), Field: "spec.clusterIPs", Reason: "OutsideServiceRanges",
 				Message: fmt.Sprintf("%s is in none of the service ranges (%s): pods reach it, the node's own processes do not; add its range as a ServiceCIDR, or to --service-cidrs where that is given", f.Addr, words(ranges)),
-			})
+			}})
 		}
 	}
 	return out
+}
+
+// Unranged is the Problem of a node that knows no service range while there are Services:
+// nothing brings its own packets for them to Lace. nil: there is none.
+func Unranged(node string, services []*model.Service, ranges []netip.Prefix) []model.Problem {
+	if len(ranges) > 0 || len(services) == 0 {
+		return nil
+	}
+	return []model.Problem{{
+		Kind: "Node", Object: node, Field: "serviceCIDRs", Reason: "NoServiceRanges",
+		Message: fmt.Sprintf("there are Services (%d, the first %s), and no service range is known: pods and clients outside reach their ClusterIPs, the node's own processes do not; add a ServiceCIDR that holds them, or start lace-agent with --service-cidrs", len(services), services[0].Name),
+	}}
 }
 
 func words(ranges []netip.Prefix) string {

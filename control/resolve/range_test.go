@@ -60,7 +60,7 @@ func TestAClusterIPOutsideOfAllRangesIsAProblem(t *testing.T) {
 	}}
 	ranges := []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:1::/112")}
 	got := Outside(s, ranges)
-	if len(got) != 1 || got[0].Object != "demo/web" || got[0].Reason != "OutsideServiceRanges" {
+	if len(got) != 1 || got[0].Problem.Object != "demo/web" || got[0].Problem.Reason != "OutsideServiceRanges" {
 		t.Errorf("Problems %v, want one about fd00::1 alone", got)
 	}
 	if got := Outside(s, nil); len(got) > 0 {

@@ -77,10 +77,18 @@ func (s *Server) try(out *api.Explanation, who sender, to destination, tables *t
 		return nil
 	}
 	if text := claimed(who, to, tables); text != "" {
+		if elsewhere := s.elsewhere(who, to); elsewhere != "" {
+			settle(out, reason.NotClaimed, "route", "the destination is one that Lace serves, but "+elsewhere)
+			return nil
+		}
 		out.Steps = append(out.Steps, api.Step{Stage: "claim", Text: text})
 		return s.process(out, who, source, to, tables, n)
 	}
 	if taken, ok := s.taken(to); ok {
+		if elsewhere := s.elsewhere(who, to); elsewhere != "" {
+			settle(out, reason.NotClaimed, "route", "the destination is an address of no Service, in service range "+taken.String()+", but "+elsewhere)
+			return nil
+		}
 		unallocated(out, who, taken)
 		return nil
 	}

@@ -28,7 +28,8 @@ type played struct {
 	noFlows  error
 	totals   *counter.Totals
 	kernel   *xdp.Counters
-	down     string // why the fast path is not running; empty: it is
+	routed   map[string]string // device by destination, where it is not lace0
+	down     string            // why the fast path is not running; empty: it is
 }
 
 func ip(s string) netip.Addr   { return netip.MustParseAddr(s) }
@@ -42,6 +43,12 @@ func (p *played) Status() api.Status {
 func (p *played) State() *publish.State { return p.state }
 func (p *played) Ranges() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")}
+}
+func (p *played) Leaves(to netip.Addr) (string, error) {
+	if device, other := p.routed[to.String()]; other {
+		return device, nil
+	}
+	return "lace0", nil
 }
 func (p *played) Counts() (*counter.Totals, *xdp.Counters) { return p.totals, p.kernel }
 

@@ -158,15 +158,18 @@ func namesOf(state *publish.State) names {
 	}
 	for _, svc := range state.Services {
 		for i := range svc.Ports {
-			n.add(svc, &svc.Ports[i])
+			n.add(svc, &svc.Ports[i], state.Lost)
 		}
 	}
 	return n
 }
 
-func (n *names) add(svc *model.Service, p *model.ServicePort) {
+func (n *names) add(svc *model.Service, p *model.ServicePort, lost model.Lost) {
 	network := uint32(svc.Network)
 	for _, f := range p.Frontends {
+		if _, others := lost[placeOf(svc, &f)]; others {
+			continue
+		}
 		n.services[target{network, netip.AddrPortFrom(f.Addr, f.Port), uint8(f.Protocol)}] = svc.Name.String()
 	}
 	for _, c := range p.Families {

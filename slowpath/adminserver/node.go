@@ -26,6 +26,9 @@ type Node interface {
 	Flows() (FlowTable, error)
 	// Ranges are the service ranges that the node routes to Lace.
 	Ranges() []netip.Prefix
+	// Leaves names the device by which the node's own packets to an address leave; empty:
+	// there is no route.
+	Leaves(to netip.Addr) (device string, err error)
 }
 
 // FlowTable is a view of registered flows; conntrack.Reader has these methods.

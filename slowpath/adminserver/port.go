@@ -8,21 +8,21 @@ import (
 	"lace-cni.io/lace/slowpath/adminserver/api"
 )
 
-func (s *Server) ports(*http.Request) (api.List[api.Port], error) {
+func (s *Server) ports(r *http.Request) (api.List[api.Port], error) {
 	state := s.node.State()
 	if state == nil {
 		return list[api.Port](nil), nil
 	}
 	routes := make(map[uint16][]string)
-	for _, r := range state.Attachments.Routes {
-		routes[r.Port] = append(routes[r.Port], r.Prefix.String())
+	for _, to := range state.Attachments.Routes {
+		routes[to.Port] = append(routes[to.Port], to.Prefix.String())
 	}
-	policed := s.policed()
+	policed, flows := s.policed(), s.flowsByPort(r.Context())
 	var out []api.Port
 	for _, p := range state.Attachments.Ports {
 		one := api.Port{
 			ID: p.ID, Kind: p.Kind.String(), Device: p.Device, Index: p.Ifindex, MTU: p.MTU,
-			Network: uint32(p.Network), HostMAC: mac(p.HostMAC), PeerMAC: mac(p.PeerMAC), Routes: routes[p.ID], Policed: policed[p.ID],
+			Network: uint32(p.Network), HostMAC: mac(p.HostMAC), PeerMAC: mac(p.PeerMAC), Routes: routes[p.ID], Policed: policed[p.ID], Flows: flows[p.ID],
 		}
 		if p.Kind != model.PortHost {
 			one.Delivery = p.Delivery.String()

@@ -7,11 +7,12 @@ import (
 	"lace-cni.io/lace/fastpath/packet"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
+	"lace-cni.io/lace/slowpath/publish"
 )
 
 func (s *Server) services(*http.Request) (api.List[api.Service], error) {
 	state := s.node.State()
-	if state == nil {
+	if state == nil || state.Generation == 0 { // there may be Problems already
 		return list[api.Service](nil), nil
 	}
 	tables, err := s.node.Tables()
@@ -21,12 +22,12 @@ func (s *Server) services(*http.Request) (api.List[api.Service], error) {
 	defer tables.Close()
 	out := make([]api.Service, 0, len(state.Services))
 	for _, svc := range state.Services {
-		out = append(out, serviceOf(svc, state.Node.Name, tables))
+		out = append(out, serviceOf(svc, state, tables))
 	}
 	return list(out), nil
 }
 
-func serviceOf(svc *model.Service, node string, tables *table.Snapshot) api.Service {
+func serviceOf(svc *model.Service, state *publish.State, tables *table.Snapshot) api.Service {
 	out := api.Service{
 		Namespace: svc.Name.Namespace, Name: svc.Name.Name, Network: uint32(svc.Network),
 		InternalPolicy: svc.InternalPolicy.String(), ExternalPolicy: svc.ExternalPolicy.String(),
@@ -34,12 +35,13 @@ func serviceOf(svc *model.Service, node string, tables *table.Snapshot) api.Serv
 		Ports: []api.ServicePort{},
 	}
 	for i := range svc.Ports {
-		out.Ports = append(out.Ports, portOf(svc, &svc.Ports[i], node, tables))
+		out.Ports = append(out.Ports, portOf(svc, &svc.Ports[i], state, tables))
 	}
 	return out
 }
 
-func portOf(svc *model.Service, p *model.ServicePort, node string, tables *table.Snapshot) api.ServicePort {
+func portOf(svc *model.Service, p *model.ServicePort, state *publish.State, tables *table.Snapshot) api.ServicePort {
+	node := state.Node.Name
 	out := api.ServicePort{
 		Name: p.Name, Protocol: p.Protocol.String(), Port: p.Port,
 		Frontends: []api.Frontend{}, Families: []api.Family{},
@@ -48,8 +50,10 @@ func portOf(svc *model.Service, p *model.ServicePort, node string, tables *table
 		if f.AliasOf.IsValid() {
 			continue // the node's own way to another of them
 		}
+		holder := state.Lost[placeOf(svc, &f)]
 		out.Frontends = append(out.Frontends, api.Frontend{
-			Kind: f.Kind.String(), Address: f.Addr.String(), Port: f.Port, Served: served(&f, svc.Network, tables),
+			Kind: f.Kind.String(), Address: f.Addr.String(), Port: f.Port, Holder: holder,
+			Served: holder == "" && served(&f, svc.Network, tables),
 		})
 	}
 	for _, family := range families {
@@ -79,8 +83,11 @@ func sourcesOf(svc *model.Service) (out []string) {
 	return out
 }
 
-// served looks the frontend up: an address that is in use otherwise is in no table. An
-// address that another Service has got is served, though not for this one.
+func placeOf(svc *model.Service, f *model.Frontend) model.Place {
+	return model.Place{Service: svc.Name, Network: svc.Network, Addr: f.Addr, Port: f.Port, Protocol: f.Protocol}
+}
+
+// served looks the frontend up, whosever it is.
 func served(f *model.Frontend, network model.NetworkID, tables *table.Snapshot) bool {
 	addr := packet.AddrFrom(f.Addr)
 	return tables.Frontend(packet.NetworkID(network), &addr, uint8(f.Protocol), f.Port) != nil

@@ -32,7 +32,7 @@ type Config struct {
 	SourcePart   bool              // the source may leave out Services that are not proxied
 	ServiceCIDRs []netip.Prefix    // service ranges, routed to lace0; empty: as ServiceCIDRs declare them
 	APIServers   []netip.AddrPort  // what the API servers listen on: no Service gets it
-	Tell         Tell              // is told of Problems, to tell others; nil: the log is
+	Tell         Tell              // is told of Problems, to tell others; nil: the log is of those of Services too
 	NodePorts    resolve.NodePorts // at which of its addresses the node answers node ports; zero: the primary ones
 	HealthAddr   string            // of /healthz and /livez; empty: not served
 	MetricsAddr  string            // of /metrics, /proxyMode and /configz; empty: not served
@@ -62,7 +62,9 @@ func (c *Config) complete() error {
 		c.Log = slog.Default()
 	}
 	if c.Tell == nil {
-		c.Tell = tellLog(c.Log)
+		c.Tell = tellLog(c.Log, true)
+	} else {
+		c.Tell = both(c.Tell, tellLog(c.Log, false))
 	}
 	if c.NodeName == "" {
 		return errors.New("the node has no name: say which Node object is this one (--node-name)")

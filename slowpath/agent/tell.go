@@ -65,27 +65,51 @@ func (h *herald) pass(now time.Time) (again time.Time) {
 // linesAtOnce bounds what one change writes into the log.
 const linesAtOnce = 100
 
-// tellLog is a Tell that writes what is new about Services into the log, where there is no
-// API server that keeps Events beside them.
-func tellLog(log *slog.Logger) Tell {
+// loggedElsewhere are reasons that the part which finds them writes into the log itself.
+var loggedElsewhere = []string{"FolderUnreadable", "NotPublished"}
+
+// tellLog is a Tell that writes into the log which Problems have come, and which are gone. Those
+// of Services are left out unless services is given: beside an API server, Events tell them.
+func tellLog(log *slog.Logger, services bool) Tell {
 	known := map[model.Problem]bool{}
 	return func(problems []model.Problem) {
-		now, lines := map[model.Problem]bool{}, 0
-		for _, p := range problems {
-			if p.Kind != "Service" || now[p] {
-				continue
-			}
-			now[p] = true
-			if known[p] {
-				continue
-			}
+		now, about, lines := map[model.Problem]bool{}, map[model.Problem]bool{}, 0
+		say := func(level slog.Level, text string, p model.Problem) {
 			if lines++; lines <= linesAtOnce {
-				log.Warn(p.Message, "service", p.Object, "field", p.Field, "reason", p.Reason)
+				log.Log(context.Background(), level, text, "kind", p.Kind, "object", p.Object, "field", p.Field, "reason", p.Reason)
+			}
+		}
+		for _, p := range problems {
+			if p.Kind == "Service" && !services || now[p] || slices.Contains(loggedElsewhere, p.Reason) {
+				continue
+			}
+			now[p], about[wordless(p)] = true, true
+			if !known[p] {
+				say(slog.LevelWarn, p.Message, p)
+			}
+		}
+		for p := range known {
+			if !now[p] && !about[wordless(p)] {
+				say(slog.LevelInfo, "a Problem is gone", p)
 			}
 		}
 		if lines > linesAtOnce {
-			log.Warn("more Services have something to be told of: lace get problems shows all", "more", lines-linesAtOnce)
+			log.Warn("there is more to be told of: lace get problems shows all", "more", lines-linesAtOnce)
 		}
 		known = now
+	}
+}
+
+// wordless is what a Problem is about, however it is put.
+func wordless(p model.Problem) model.Problem {
+	p.Message = ""
+	return p
+}
+
+// both tells the one and then the other.
+func both(a, b Tell) Tell {
+	return func(problems []model.Problem) {
+		a(problems)
+		b(problems)
 	}
 }

@@ -68,26 +68,36 @@ func TestAPortThatIsTakenIsToldAndTakenBack(t *testing.T) {
 	says("")
 }
 
-// TestTheLogTellsOnce about each thing that is wrong with a Service, and again only when it
-// was mended meanwhile; and no more than a hundred at once.
+// TestTheLogTellsOnce when a Problem comes, whatever it is of, and once when it is gone; no more
+// than a hundred lines at once, and none of what another part of the agent logs.
 func TestTheLogTellsOnce(t *testing.T) {
 	var log journal
-	tell := tellLog(slog.New(slog.NewTextHandler(&log, nil)))
+	tell := tellLog(slog.New(slog.NewTextHandler(&log, nil)), true)
 	bad := model.Problem{Kind: "Service", Object: "demo/web", Field: "spec.ports", Reason: "BadPort", Message: "wrong; mend it"}
-	other := model.Problem{Kind: "Node", Object: "n1", Reason: "NodeMissing", Message: "not a Service"}
+	file := model.Problem{Kind: "File", Object: "web.yaml document 1", Reason: "NotYAML", Message: "line 3 is no YAML"}
+	elsewhere := model.Problem{Kind: "File", Object: "/etc/lace", Reason: "FolderUnreadable", Message: "no such folder"}
+	reworded := bad
+	reworded.Message = "wrong in another way; mend it"
 	for _, c := range []struct {
-		problems []model.Problem
-		lines    int // of BadPort so far
+		name       string
+		problems   []model.Problem
+		come, gone int // lines so far
 	}{
-		{[]model.Problem{bad, other, bad}, 1},
-		{[]model.Problem{bad}, 1},
-		{nil, 1},
-		{[]model.Problem{bad}, 2},
+		{"they come", []model.Problem{bad, file, bad, elsewhere}, 2, 0},
+		{"nothing is new", []model.Problem{bad, file}, 2, 0},
+		{"one goes", []model.Problem{bad}, 2, 1},
+		{"one says something else, which is no end of it", []model.Problem{reworded}, 3, 1},
+		{"the other goes", nil, 3, 2},
+		{"one comes back", []model.Problem{file}, 4, 2},
 	} {
 		tell(c.problems)
-		if got := strings.Count(log.String(), "reason=BadPort"); got != c.lines || strings.Contains(log.String(), "NodeMissing") {
-			t.Errorf("after %v: %d lines, want %d: %s", c.problems, got, c.lines, &log)
+		come, gone := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "a Problem is gone")
+		if come != c.come || gone != c.gone {
+			t.Errorf("%s: %d came and %d went, want %d and %d: %s", c.name, come, gone, c.come, c.gone, &log)
 		}
+	}
+	if s := log.String(); !strings.Contains(s, "kind=File object=\"web.yaml document 1\"") || strings.Contains(s, "FolderUnreadable") {
+		t.Error(s)
 	}
 	var many []model.Problem
 	for i := range 300 {
@@ -95,8 +105,19 @@ func TestTheLogTellsOnce(t *testing.T) {
 		p.Object, p.Reason = fmt.Sprintf("demo/s%d", i), "Many"
 		many = append(many, p)
 	}
-	tell(many)
+	tell(append(many, file))
 	if got := strings.Count(log.String(), "reason=Many"); got != linesAtOnce || !strings.Contains(log.String(), "more=200") {
 		t.Errorf("%d lines of 300 Problems, want %d and how many more there are", got, linesAtOnce)
+	}
+}
+
+// TestTheLogLeavesServicesToEvents where an API server keeps these, and tells the rest.
+func TestTheLogLeavesServicesToEvents(t *testing.T) {
+	var log journal
+	var h heard
+	tell := both(h.tell, tellLog(slog.New(slog.NewTextHandler(&log, nil)), false))
+	tell([]model.Problem{{Kind: "Service", Object: "demo/web", Reason: "BadPort"}, {Kind: "Node", Object: "n1", Reason: "NodeMissing"}})
+	if s := log.String(); strings.Contains(s, "BadPort") || !strings.Contains(s, "NodeMissing") || len(h.last) != 2 {
+		t.Errorf("%s, told %v", s, h.last)
 	}
 }

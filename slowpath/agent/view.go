@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"lace-cni.io/lace/slowpath/adminserver"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/metrics"
+	"lace-cni.io/lace/slowpath/netdev"
 	"lace-cni.io/lace/slowpath/publish"
 	"lace-cni.io/lace/xdp"
 )
@@ -23,6 +26,24 @@ func (o *observer) Ranges() []netip.Prefix {
 		return s.Ranges
 	}
 	return o.config.ServiceCIDRs
+}
+
+// Leaves implements adminserver.Node.
+func (o *observer) Leaves(to netip.Addr) (string, error) {
+	r, err := o.config.Stack.RouteTo(to)
+	if errors.Is(err, netdev.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	links, err := o.config.Stack.Links()
+	for _, l := range links {
+		if l.Index == r.Device {
+			return l.Name, nil
+		}
+	}
+	return fmt.Sprintf("device %d", r.Device), err
 }
 
 // Tables implements adminserver.Node.

@@ -3,6 +3,7 @@ package netdev
 import (
 	"context"
 	"errors"
+	"net/netip"
 )
 
 // Errors that an operation on a Stack wraps; test them with errors.Is.
@@ -29,6 +30,9 @@ type Stack interface {
 	// table of both families, sorted by destination and the kernel's preference. A
 	// multipath route appears once per hop.
 	Routes() ([]Route, error)
+	// RouteTo asks by which route the node's own packets to an address leave, after all rules
+	// and tables; ErrNotFound when there is none. Of the answer, Device and Gateway count.
+	RouteTo(to netip.Addr) (Route, error)
 	// Neighbours lists what ARP and NDP know, without failed entries.
 	Neighbours() ([]Neighbour, error)
 	// Stations lists which MAC address is behind which port of a bridge.

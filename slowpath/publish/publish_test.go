@@ -150,7 +150,7 @@ func TestOneBrokenServiceAmongAThousand(t *testing.T) {
 	for _, p := range s.Problems {
 		about = append(about, p.Object+" "+p.Reason)
 	}
-	if d := cmp.Diff([]string{"n1 NodeMissing", "demo/s500 BadAddress"}, about); d != "" {
+	if d := cmp.Diff([]string{"n1 NodeMissing", "n1 NoServiceRanges", "demo/s500 BadAddress"}, about); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
 }

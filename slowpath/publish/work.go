@@ -34,6 +34,7 @@ type work struct {
 	services []*model.Service // sorted; a new slice for each State
 
 	problems       map[model.Name][]model.Problem // by Service
+	strays         map[model.Name][]resolve.Stray // ClusterIPs in no service range, by Service
 	nodeProblems   map[string][]model.Problem
 	nodes          map[string][]netip.Addr // addresses of every node
 	hereProblems   []model.Problem
@@ -54,6 +55,7 @@ func newWork(c *Config, compiler *compile.Compiler, generation uint64) work {
 		config: c, compiler: compiler, generation: generation,
 		objects: objects, touched: map[model.Name]struct{}{},
 		problems: map[model.Name][]model.Problem{}, nodeProblems: map[string][]model.Problem{},
+		strays:  map[model.Name][]resolve.Stray{},
 		nodes:   map[string][]netip.Addr{},
 		latency: latency{started: time.Now()},
 	}
@@ -158,8 +160,11 @@ func (w *work) arrange() bool {
 
 func (w *work) resolveOne(n model.Name) {
 	s, problems := w.objects.Resolve(n, w.node)
+	delete(w.strays, n)
 	if s != nil {
-		problems = append(problems, resolve.Outside(s, w.ranges)...)
+		if strays := resolve.Outside(s, w.ranges); len(strays) > 0 {
+			w.strays[n] = strays
+		}
 	}
 	if len(problems) > 0 {
 		w.problems[n] = problems

@@ -1,10 +1,12 @@
 package publish
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
 )
 
@@ -23,7 +25,7 @@ func (w *work) write() (*State, error) {
 		w.config.Coming(next)
 		w.latency.forget()
 	}
-	next.External, next.Problems = w.compiler.External(), w.allProblems()
+	next.External, next.Lost, next.Problems = w.compiler.External(), w.compiler.Lost(), w.allProblems()
 	return next, nil
 }
 
@@ -71,6 +73,30 @@ func (w *work) withFailure(err error) []model.Problem {
 	}))
 }
 
+// outside are the Problems of ClusterIPs in no service range, but for those that the Service
+// does not have: one mistake is one Problem.
+func (w *work) outside() (out []model.Problem) {
+	if len(w.strays) == 0 {
+		return nil
+	}
+	type claimed struct {
+		service model.Name
+		addr    netip.Addr
+	}
+	lost := map[claimed]bool{}
+	for place := range w.compiler.Lost() {
+		lost[claimed{place.Service, place.Addr}] = true
+	}
+	for name, strays := range w.strays {
+		for _, s := range strays {
+			if !lost[claimed{name, s.Addr}] {
+				out = append(out, s.Problem)
+			}
+		}
+	}
+	return out
+}
+
 // allProblems gathers every Problem there is.
 func (w *work) allProblems() []model.Problem {
 	out := slices.Concat(w.sourceProblems, w.hereProblems, w.rangeProblems, w.compiler.Problems())
@@ -85,6 +111,10 @@ func (w *work) allProblems() []model.Problem {
 	}
 	for _, ps := range w.problems {
 		out = append(out, ps...)
+	}
+	out = append(out, w.outside()...)
+	if w.resolved {
+		out = append(out, resolve.Unranged(w.config.Node, w.services, w.ranges)...)
 	}
 	return Sorted(out)
 }

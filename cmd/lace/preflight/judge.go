@@ -103,7 +103,7 @@ func judgeKubeProxy(signs []string) Finding {
 	const check = "kube-proxy"
 	if len(signs) > 0 {
 		return fail(check, "found: "+strings.Join(signs, ", "),
-			"stop kube-proxy and run kube-proxy --cleanup: two programs would carry the same Services; docs/how-to/replace-kube-proxy.md has the order of things")
+			"two programs would carry the same Services: docs/how-to/replace-kube-proxy.md has every step, beginning with lace-agent --beside-kube-proxy beside the one that runs")
 	}
 	return ok(check, "no sign of it")
 }

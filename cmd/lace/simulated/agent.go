@@ -51,7 +51,7 @@ func (a *agent) run(ctx context.Context) error {
 	settings := table.DefaultSettings()
 	settings.Lane = 0 // there is no kernel that could carry anything
 	a.publisher, err = publish.New(publish.Config{
-		Node: nodeName, Path: a.snapshotPath(), Log: a.log, Settings: settings,
+		Node: nodeName, Path: a.snapshotPath(), Log: a.log, Settings: settings, Ranges: lab.ServiceRanges,
 		Latency: func(d time.Duration) { a.latency.Store(int64(d)) },
 	})
 	if err != nil {
@@ -166,3 +166,14 @@ func (view) Close() error { return nil }
 
 // Ranges implements adminserver.Node.
 func (a *agent) Ranges() []netip.Prefix { return lab.ServiceRanges }
+
+// Leaves implements adminserver.Node: the simulated node routes the service ranges to the
+// trunk, and all else to its uplink.
+func (a *agent) Leaves(to netip.Addr) (string, error) {
+	for _, p := range lab.ServiceRanges {
+		if p.Contains(to) {
+			return attach.Trunk, nil
+		}
+	}
+	return "eth0", nil
+}

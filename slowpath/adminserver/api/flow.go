@@ -60,6 +60,7 @@ type Port struct {
 	PeerMAC   string   `json:"peerMAC,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
 	Routes    []string `json:"routes,omitempty"` // prefixes that leave through it
+	Flows     uint64   `json:"flows"`            // registered flows that clients behind it opened, closed ones among them
 	Policed   uint64   `json:"policed"`          // packets dropped because it asked for more than its share
 }
 

@@ -27,7 +27,8 @@ type Frontend struct {
 	Kind    string `json:"kind"` // ClusterIP, NodePort, ExternalIP, LoadBalancer
 	Address string `json:"address"`
 	Port    uint16 `json:"port"`
-	Served  bool   `json:"served"` // it is in the tables: packets to it are carried
+	Served  bool   `json:"served"`           // it is in the tables: packets to it are carried, to this Service
+	Holder  string `json:"holder,omitempty"` // who has it instead: another Service, the node, a pod or the API server
 }
 
 // Family holds the choices for one address family.

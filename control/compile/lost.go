@@ -1,0 +1,48 @@
+package compile
+
+import "lace-cni.io/lace/control/model"
+
+// Lost lists what Services ask for and do not have since somebody else has it, as of the last
+// snapshot; aliases are left out. It is the callers' to keep. Its cost is that of conflicts,
+// not of Services.
+func (c *Compiler) Lost() model.Lost {
+	out := model.Lost{}
+	for f := range c.contested {
+		holder := c.holder(f)
+		if holder == nil {
+			continue
+		}
+		for _, l := range f.claims {
+			if l != holder && l.service != holder.service && !l.aliasOf.IsValid() && !c.barred(l) {
+				out[l.place()] = "Service " + holder.service.owner.name.String()
+			}
+		}
+	}
+	for f := range c.refused {
+		for _, l := range f.claims {
+			if c.barred(l) && !l.aliasOf.IsValid() {
+				_, whose := c.whose(l)
+				out[l.place()] = whose
+			}
+		}
+	}
+	return out
+}
+
+func (l *claim) place() model.Place {
+	return model.Place{
+		Service: l.service.declared.Name, Network: model.NetworkID(l.network), Addr: l.addr.Netip(),
+		Port: l.port, Protocol: model.Protocol(l.protocol),
+	}
+}
+
+// whose says who has the address of a claim that is barred, with the reason of its Problem.
+func (c *Compiler) whose(l *claim) (reason, whose string) {
+	switch r := c.residents[l.spot()]; {
+	case c.kept(l):
+		return "AddressOfAPIServer", "the API server"
+	case r.kind == model.PortPod:
+		return "AddressOfPod", "a pod of this node, behind device " + r.device
+	}
+	return "AddressOfNode", "this node itself"
+}
