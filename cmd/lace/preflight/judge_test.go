@@ -56,7 +56,7 @@ func TestEachFault(t *testing.T) {
 		{"no bpf file system", func(f *Facts) { f.BPFFSMounted = false }, Fail, "bpf file system", "/sys/fs/bpf", "mount -t bpf"},
 		{"no forwarding of IPv4", func(f *Facts) { f.Forwarding["net.ipv4.ip_forward"] = "0" }, Fail, "forwarding", "ip_forward = 0", "sysctl -w"},
 		{"no IPv6 at all", func(f *Facts) { f.Forwarding["net.ipv6.conf.all.forwarding"] = "absent" }, Warn, "forwarding", "does not exist", "family"},
-		{"kube-proxy", func(f *Facts) { f.KubeProxy = []string{"process 12"} }, Fail, "kube-proxy", "process 12", "stop kube-proxy"},
+		{"kube-proxy", func(f *Facts) { f.KubeProxy = []string{"process 12"} }, Fail, "kube-proxy", "process 12", "replace-kube-proxy.md"},
 		{"the cgroup root out of reach", func(f *Facts) { f.NoCgroupRoot = "not mounted" }, Warn, "cgroup root", "node ports: not mounted", "/sys/fs/cgroup"},
 		{"pins without a fast path", func(f *Facts) { f.FastpathAlive = false }, Warn, "fast path", "1 objects are pinned", "start lace-fastpath"},
 		{"checksum offload on the trunk", func(f *Facts) { f.Devices[1].Offloads["tx-checksum-ip-generic"] = true }, Fail, "trunk lace0", "tx-checksum", "tx off"},
