@@ -21,6 +21,7 @@ func TestExplainTellsWhatClientsGet(t *testing.T) {
 		c.set(t, name, c.endpoints(t, manifests.Ready, s.backends...))
 	}
 	for _, service := range []string{"anywhere", "here", "guarded", "nobody"} {
+		c.routed(t, service)
 		for _, from := range callers {
 			for _, d := range []door{clusterIP, balancer, external, "n1", "n2"} {
 				if unrouted(from, d) {
@@ -31,6 +32,22 @@ func TestExplainTellsWhatClientsGet(t *testing.T) {
 						t.Errorf("%s to %s of %s over %s: %v", from, d, service, w, err)
 					}
 				}
+			}
+		}
+	}
+}
+
+// routed waits until both nodes send what they have for a Service's addresses to Lace: routes
+// come behind the tables.
+func (c *cluster) routed(t *testing.T, service string) {
+	t.Helper()
+	for _, node := range []string{"n1", "n2"} {
+		for _, d := range []door{clusterIP, balancer} {
+			for _, w := range ways {
+				eventually(t, fmt.Sprintf("route of %s to %s of %s over %s", node, d, service, w), func() bool {
+					e, err := c.explain(t, node, node, c.through(w, service, d))
+					return err == nil && e.Verdict != "pass"
+				})
 			}
 		}
 	}
