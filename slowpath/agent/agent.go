@@ -97,7 +97,7 @@ func serve(ctx context.Context, c *Config) error {
 	seen = newObserver(c, publisher, tally, mended)
 	seen.ports, seen.proxies, seen.forwarding = newPortWatch(c), newProxyWatch(c), newForwardingWatch(c)
 	told := &herald{publisher: publisher, seen: seen, empty: newEmptiness(c.NodeName), to: c.Tell, wake: newBell()}
-	seen.ports.changed, seen.forwarding.changed = told.wake.ring, told.wake.ring
+	seen.ports.standing.changed, seen.forwarding.standing.changed = told.wake.ring, told.wake.ring
 	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Changed: told.wake.ring, Log: c.Log})
 	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)

@@ -17,9 +17,8 @@ import (
 // Cleanup removes everything that Lace has left on the node: the routes of the service
 // ranges, its reservation of source ports, pinned programs, links and maps with all flows,
 // the trunk, the files of the state directory, and the directory itself when nothing else is
-// in it. It needs no
-// cluster and only StateDir, BPFFS, Stack and Log of the Config. It is refused while an
-// agent or a fast path runs. removed says what was there and is gone, a line each, also
+// in it. It needs no cluster and only StateDir, BPFFS, Stack and Log of the Config. It is
+// refused while an agent or a fast path runs. removed says what was there and is gone, a line each, also
 // when something else could not be removed; where there is nothing it is empty.
 func Cleanup(c Config) (removed []string, err error) {
 	removed, err = cleanup(c)

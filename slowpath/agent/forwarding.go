@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"lace-cni.io/lace/control/model"
@@ -24,12 +23,11 @@ type forwardingWatch struct {
 	sys      string // /proc/sys/net of the node's network
 	node     string
 	delivery model.Delivery
-	problems atomic.Pointer[[]model.Problem]
-	changed  func() // told when Problems are others
+	standing standing
 }
 
 func newForwardingWatch(c *Config) *forwardingWatch {
-	return &forwardingWatch{sys: "/proc/sys/net", node: c.NodeName, delivery: c.Delivery, changed: func() {}}
+	return &forwardingWatch{sys: "/proc/sys/net", node: c.NodeName, delivery: c.Delivery, standing: standing{changed: func() {}}}
 }
 
 // run looks every few seconds until ctx ends.
@@ -37,19 +35,7 @@ func (w *forwardingWatch) run(ctx context.Context, state func() *publish.State) 
 	if w.delivery != model.Stack {
 		return nil // packets go past the node's stack
 	}
-	tick := time.NewTicker(forwardingEvery)
-	defer tick.Stop()
-	for {
-		if was, found := w.found(), w.look(state()); !slices.Equal(was, found) {
-			w.problems.Store(&found)
-			w.changed()
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return w.standing.keep(ctx, forwardingEvery, func() []model.Problem { return w.look(state()) })
 }
 
 // found are the Problems of the last look.
@@ -57,10 +43,7 @@ func (w *forwardingWatch) found() []model.Problem {
 	if w == nil {
 		return nil
 	}
-	if p := w.problems.Load(); p != nil {
-		return *p
-	}
-	return nil
+	return w.standing.found()
 }
 
 // look judges the families that Services have. The kernel forwards IPv4 by the switch of the

@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"lace-cni.io/lace/control/model"
@@ -22,8 +20,7 @@ type portWatch struct {
 	node     string
 	reserved hostport.Reservation
 	span     hostport.Span
-	problems atomic.Pointer[[]model.Problem]
-	changed  func() // told when Problems are others
+	standing standing
 }
 
 func newPortWatch(c *Config) *portWatch {
@@ -40,19 +37,7 @@ func (c *Config) reservation() hostport.Reservation {
 
 // run looks every few seconds until ctx ends.
 func (w *portWatch) run(ctx context.Context, state func() *publish.State) error {
-	tick := time.NewTicker(portsEvery)
-	defer tick.Stop()
-	for {
-		if was, found := w.found(), w.look(state()); !slices.Equal(was, found) {
-			w.problems.Store(&found)
-			w.changed()
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return w.standing.keep(ctx, portsEvery, func() []model.Problem { return w.look(state()) })
 }
 
 // found are the Problems of the last look.
@@ -60,10 +45,7 @@ func (w *portWatch) found() []model.Problem {
 	if w == nil {
 		return nil
 	}
-	if p := w.problems.Load(); p != nil {
-		return *p
-	}
-	return nil
+	return w.standing.found()
 }
 
 func (w *portWatch) look(s *publish.State) (out []model.Problem) {

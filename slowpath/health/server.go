@@ -35,8 +35,8 @@ type Server struct {
 type Answered func(path string, code int, checks []Check)
 
 // NewProbes listens for /healthz and /livez at the address, usually 0.0.0.0:10256. Every
-// method is answered, as kube-proxy does it: balancers ask by OPTIONS, too. state is called for every request, and then answered, which may be nil; both from any
-// goroutine.
+// method is answered, as kube-proxy does it: balancers ask by OPTIONS, too. state is called for
+// every request, and then answered, which may be nil; both from any goroutine.
 func NewProbes(addr string, state func() State, answered Answered, log *slog.Logger) (*Server, error) {
 	mux := http.NewServeMux()
 	for path, rule := range map[string]rule{"/healthz": healthz, "/livez": livez} {
