@@ -12,7 +12,7 @@
 // other than the trunk's two and those it is told to attach to.
 //
 // Cost: the first Open loads and verifies every program (some 500 ms, see TestVerifier); the
-// next of the same build takes them over from their pins (some 5 ms). A sync costs one system
+// next of the same build takes them over from their pins (some 13 ms). A sync costs one system
 // call per entry that changed and nothing for those that did not.
 //
 // Objects and Trunk are for one goroutine, but for Counters, which any may call.
