@@ -17,7 +17,7 @@ import (
 type Request struct {
 	Network string         // "tcp" or "udp"
 	To      netip.AddrPort // whom to call
-	From    netip.AddrPort // local address and port; zero values let the kernel choose
+	From    netip.AddrPort // local address and port; zero: any address, and any port (udp: the next)
 	Bytes   int            // payload to be echoed; 0: the greeting is enough
 	Timeout time.Duration  // for the whole attempt; 0: 3 seconds
 	Shuffle bool           // udp: question and answer travel in fragments, shuffled and some of them twice; needs CAP_NET_RAW
@@ -116,15 +116,22 @@ func (r *Request) Patience() time.Duration {
 func Sockets(ctx context.Context, r *Request) (net.Conn, error) {
 	deadline := time.Now().Add(r.Patience())
 	d := net.Dialer{Deadline: deadline, KeepAlive: -1}
-	if r.From.Addr().IsValid() || r.From.Port() != 0 {
-		d.LocalAddr = fromAddr(r)
-		d.Control = reuseAddr
-	}
-	conn, err := d.DialContext(ctx, r.Network, r.To.String())
+	conn, err := r.dial(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	return conn, conn.SetDeadline(deadline)
+}
+
+func (r *Request) dial(ctx context.Context, d net.Dialer) (net.Conn, error) {
+	switch {
+	case r.From.Addr().IsValid() || r.From.Port() != 0:
+		d.LocalAddr = fromAddr(r)
+		d.Control = reuseAddr
+	case r.Network == "udp":
+		return dialUDP(ctx, d, r.To.String())
+	}
+	return d.DialContext(ctx, r.Network, r.To.String())
 }
 
 func fromAddr(r *Request) net.Addr {
