@@ -12,6 +12,7 @@ import (
 
 	"lace-cni.io/lace/bench/suite/measure"
 	"lace-cni.io/lace/bench/suite/plan"
+	"lace-cni.io/lace/bench/suite/record"
 	"lace-cni.io/lace/bench/suite/rig"
 )
 
@@ -98,6 +99,25 @@ func (o *options) plan() (*plan.Plan, error) {
 		p.Budget = o.budget
 	}
 	return p, nil
+}
+
+// recordable says, before anything is measured, when a run could not be kept.
+func (o *options) recordable() error {
+	if o.json == "" {
+		return nil
+	}
+	if err := record.Writable(o.json); err != nil {
+		return fmt.Errorf("the run could not be recorded: %w", err)
+	}
+	return nil
+}
+
+// keep records a run where that was asked for.
+func (o *options) keep(r *record.Run) error {
+	if o.json == "" {
+		return nil
+	}
+	return r.Write(o.json)
 }
 
 // list is a flag with words.

@@ -81,10 +81,13 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 }
 
 // measured carries a plan out and shows what came of it. What was measured before something
-// broke is shown too.
+// broke is recorded, and what could not be recorded is shown all the same.
 func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal.Goal) int {
 	p, err := o.plan()
 	if err != nil {
+		return fail(errs, exitUsage, err)
+	}
+	if err := o.recordable(); err != nil {
 		return fail(errs, exitUsage, err)
 	}
 	if missing := testenv.Missing(); len(missing) > 0 {
@@ -98,20 +101,18 @@ func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal
 	if err != nil {
 		return fail(errs, exitUsage, err)
 	}
-	failed := d.measure(ctx)
-	if o.json != "" {
-		if err := d.run.Write(o.json); err != nil {
-			return fail(errs, exitBad, err)
-		}
+	if err := d.measure(ctx); err != nil {
+		return fail(errs, exitBad, errors.Join(err, o.keep(d.run)))
 	}
-	if failed != nil {
-		return fail(errs, exitBad, failed)
-	}
+	kept := o.keep(d.run)
 	if code := show(out, errs, o, d.run, goals); code != exitDone {
 		return code
 	}
 	if n := len(d.broken); n > 0 {
-		return fail(errs, exitBad, fmt.Errorf("%d measurements or modes failed:\n%s", n, strings.Join(d.broken, "\n")))
+		kept = errors.Join(kept, fmt.Errorf("%d measurements or modes failed:\n%s", n, strings.Join(d.broken, "\n")))
+	}
+	if kept != nil {
+		return fail(errs, exitBad, kept)
 	}
 	return exitDone
 }

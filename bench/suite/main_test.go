@@ -111,6 +111,35 @@ func TestARun(t *testing.T) {
 	}
 }
 
+// TestARecordThatCannotBeWrittenIsRefused: before anything is measured.
+func TestARecordThatCannotBeWrittenIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "run.json")
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"-kind", "smoke", "-modes", "direct", "-loads", "rtt", "-json", path}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), path) || strings.Contains(errs.String(), "building") {
+		t.Errorf("exit code %d, errors %q", code, &errs)
+	}
+}
+
+// TestARunThatIsNotRecordedIsShown: a disk that became full costs the record and no figure.
+func TestARunThatIsNotRecordedIsShown(t *testing.T) {
+	testenv.Privileged(t)
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"-kind", "smoke", "-modes", "direct", "-loads", "floor", "-paths", "node", "-rounds", "1", "-for", "20ms", "-json", "/dev/full"}, &out, &errs)
+	if code != exitBad || !strings.Contains(out.String(), "floor") || !strings.Contains(errs.String(), "write /dev/full") {
+		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
+	}
+}
+
+// TestNoEndlessFileIsReported: neither as a run nor as a document.
+func TestNoEndlessFileIsReported(t *testing.T) {
+	for _, args := range [][]string{{"-from", "/dev/zero"}, {"-from", "../recorded/bench.json", "-insert", "/dev/zero"}} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != exitBad || !strings.Contains(errs.String(), "/dev/zero is no regular file") {
+			t.Errorf("%v: exit code %d, errors %q", args, code, &errs)
+		}
+	}
+}
+
 // TestInterrupted: a run that is stopped closes what it built and says that it has nothing.
 func TestInterrupted(t *testing.T) {
 	testenv.Privileged(t)

@@ -5,9 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
+
+	"lace-cni.io/lace/bench/suite/record"
 )
 
 // Parts of a run.
@@ -89,6 +92,22 @@ func (o *options) check() error {
 		return errors.New("at least one change and one start are needed")
 	case o.pause < 0 || o.rest <= 0 || o.limit <= 0 || o.proxyPeriod < 0:
 		return errors.New("times cannot be negative, and rest and limit not zero")
+	}
+	return nil
+}
+
+// possible says, before a control plane is started, what would fail behind it.
+func (o *options) possible() error {
+	for _, command := range []string{o.agent, o.fastpath} {
+		if _, err := exec.LookPath(command); err != nil {
+			return fmt.Errorf("%w: run make build, or name another one", err)
+		}
+	}
+	if o.json == "" {
+		return nil
+	}
+	if err := record.Writable(o.json); err != nil {
+		return fmt.Errorf("the run could not be recorded: %w", err)
 	}
 	return nil
 }

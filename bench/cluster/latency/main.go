@@ -53,6 +53,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	case err != nil:
 		return fail(errs, exitUsage, err)
 	}
+	if err := o.possible(); err != nil {
+		return fail(errs, exitUsage, err)
+	}
 	if missing := testenv.Missing(); len(missing) > 0 {
 		return fail(errs, exitBad, fmt.Errorf("run as root: missing %s", strings.Join(missing, ", ")))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,6 +25,20 @@ func TestNonsenseOnTheCommandLine(t *testing.T) {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {
 			t.Errorf("%v: exit code %d, output %q, errors %q", args, code, &out, &errs)
+		}
+	}
+}
+
+// TestWhatCannotEndWellIsNotBegun: a record that cannot be written, a program that is not
+// there.
+func TestWhatCannotEndWellIsNotBegun(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none", "run.json")
+	for _, args := range [][]string{
+		{"-agent", "/bin/true", "-fastpath", "/bin/true", "-json", none}, {"-agent", none}, {"-agent", "/bin/true", "-fastpath", none},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), none) || strings.Contains(errs.String(), "control plane") {
+			t.Errorf("%v: exit code %d, errors %q", args, code, &errs)
 		}
 	}
 }

@@ -124,9 +124,9 @@ func (r *Run) Write(path string) error {
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
-// Read loads a run.
+// Read loads a run from a regular file of no more than MaxFile bytes.
 func Read(path string) (*Run, error) {
-	b, err := os.ReadFile(path)
+	b, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+
+	"lace-cni.io/lace/bench/suite/record"
 )
 
 // Marks between which a document holds what is generated.
@@ -24,7 +26,7 @@ func Insert(document, text []byte) ([]byte, error) {
 
 // InsertFile does so in a file.
 func InsertFile(path string, text []byte) error {
-	old, err := os.ReadFile(path)
+	old, err := record.ReadFile(path)
 	if err != nil {
 		return err
 	}
