@@ -39,38 +39,38 @@ demo: ## Run Lace on this machine: real packets as root or with sudo, else simul
 test: ## Run all tests; those that need privileges run when the process has them
 	$(GO) run ./bench/testreport ./...
 
-bench: bin/lace-bench ## Measure Lace beside kube-proxy's rules, a quarter of an hour (BENCH="-loads rtt" narrows it)
-	$(SUDO) bin/lace-bench -kind bench -json bin/bench.json $(BENCH)
+bench: bin/lace-bench ## Measure Lace beside kube-proxy's rules, a quarter of an hour (BENCH="--loads rtt" narrows it)
+	$(SUDO) bin/lace-bench --kind bench --json bin/bench.json $(BENCH)
 
 bench-full: bin/lace-bench ## Measure everything with everything: hours
-	$(SUDO) bin/lace-bench -kind full -json bin/bench-full.json $(BENCH)
+	$(SUDO) bin/lace-bench --kind full --json bin/bench-full.json $(BENCH)
 
 bench-smoke: bin/lace-bench ## Does the bench run? Its figures mean nothing
-	$(SUDO) bin/lace-bench -kind smoke -json bin/bench-smoke.json $(BENCH)
+	$(SUDO) bin/lace-bench --kind smoke --json bin/bench-smoke.json $(BENCH)
 
 bench-record: bin/lace-bench ## Measure, keep the run in bench/recorded, and put its figures into the README
-	$(SUDO) bin/lace-bench -kind bench -json bench/recorded/bench.json $(BENCH)
+	$(SUDO) bin/lace-bench --kind bench --json bench/recorded/bench.json $(BENCH)
 	$(MAKE) bench-table
 
 bench-table: bin/lace-bench ## Put the figures of the run in bench/recorded into the README
-	bin/lace-bench -from bench/recorded/bench.json -insert README.md
+	bin/lace-bench --from bench/recorded/bench.json --insert README.md
 
 .PHONY: bin/lace-bench
 bin/lace-bench:
 	$(GO) build -trimpath -ldflags '-X lace-cni.io/lace/bench/suite/record.Revision=$(VERSION)' -o $@ ./bench/suite
 
-latency: build cluster-binaries bin/lace-latency ## Measure changes of endpoints, cold starts and memory beside kube-proxy on a real API server, as root, ten minutes (LATENCY="-services 1000" narrows it)
-	$(SUDO) bin/lace-latency -json bin/latency.json $(LATENCY)
+latency: build cluster-binaries bin/lace-latency ## Measure changes of endpoints, cold starts and memory beside kube-proxy on a real API server, as root, ten minutes (LATENCY="--services 1000" narrows it)
+	$(SUDO) bin/lace-latency --json bin/latency.json $(LATENCY)
 
 latency-record: build cluster-binaries bin/lace-latency ## The same, and keep the run in bench/recorded: on a quiet machine
-	$(SUDO) bin/lace-latency -json bench/recorded/latency.json $(LATENCY)
+	$(SUDO) bin/lace-latency --json bench/recorded/latency.json $(LATENCY)
 
 .PHONY: bin/lace-latency
 bin/lace-latency:
 	$(GO) build -trimpath -ldflags '-X lace-cni.io/lace/bench/suite/record.Revision=$(VERSION)' -o $@ ./bench/cluster/latency
 
 fuzz: ## Fuzz every parser for T each (T=30s), and compare a million new packets with the rules of Services
-	$(GO) run ./bench/testreport -fuzz $(T) ./...
+	$(GO) run ./bench/testreport --fuzz $(T) ./...
 	$(GO) test -count=1 -timeout 60m ./bench/oracle -run TestAnyCluster -cases 1000000 -seed $$(date +%s)
 
 lint: ## Formatting, go vet and staticcheck
@@ -102,11 +102,11 @@ conformance: build conformance-binaries ## Run Kubernetes' own tests of its netw
 	$(SUDO) env CARRIER='$(CARRIER)' FOCUS='$(FOCUS)' bench/conformance/run.sh
 
 conformance-record: build conformance-binaries ## The same, keep the run in bench/recorded, and put it into its page
-	$(SUDO) env CARRIER='$(CARRIER)' FOCUS='$(FOCUS)' bench/conformance/run.sh -record $(CURDIR)/bench/recorded/conformance.json
+	$(SUDO) env CARRIER='$(CARRIER)' FOCUS='$(FOCUS)' bench/conformance/run.sh --record $(CURDIR)/bench/recorded/conformance.json
 	$(MAKE) conformance-page
 
 conformance-page: bin/conformance-report ## Put the run in bench/recorded into docs/reference/conformance.md
-	bin/conformance-report -from bench/recorded/conformance.json -insert docs/reference/conformance.md
+	bin/conformance-report --from bench/recorded/conformance.json --insert docs/reference/conformance.md
 
 .PHONY: bin/conformance-report
 bin/conformance-report:

@@ -58,6 +58,36 @@ func TestMakeHelp(t *testing.T) {
 	}
 }
 
+// TestRecipesSpellFlagsWithTwoHyphens: those of the project's own programs, as its pages do.
+func TestRecipesSpellFlagsWithTwoHyphens(t *testing.T) {
+	var (
+		program = regexp.MustCompile(`(bin/(lace|conformance-report)[a-z-]*|bench/testreport|run\.sh|[A-Z]+="-).*`)
+		short   = regexp.MustCompile(`[ "]-[a-z][a-z-]+`)
+		seen    = 0
+	)
+	for _, path := range []string{"../Makefile", "../bench/conformance/run.sh"} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(b), "\\\n", "")
+		for line := range strings.Lines(text) {
+			call := program.FindString(line)
+			if call == "" || strings.Contains(line, "$(GO) build") {
+				continue
+			}
+			seen++
+			call, _, _ = strings.Cut(call, " -source ") // of go test, as are all behind packages
+			if f := short.FindString(call); f != "" {
+				t.Errorf("%s: %q has one hyphen in %s", path, f[1:], line)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d calls were found", seen)
+	}
+}
+
 // script writes a shell script.
 func script(t *testing.T, path, text string) {
 	t.Helper()

@@ -32,5 +32,5 @@ echo "running the tests; $RUN/log/tests.log tells how far they are"
 }
 mkdir -p "$OUT"
 cp "$RUN/tests/report.json" "$OUT/report.json"
-"$TOP/bin/conformance-report" -excluded "$HERE/excluded.txt" -focus "$FOCUS" -kubernetes "$KUBERNETES" -nodes "$NODES" \
-	-carrier "$CARRIER" -revision "$(git -C "$TOP" describe --tags --always --dirty 2> /dev/null || echo unknown)" "$@" "$OUT/report.json"
+"$TOP/bin/conformance-report" --excluded "$HERE/excluded.txt" --focus "$FOCUS" --kubernetes "$KUBERNETES" --nodes "$NODES" \
+	--carrier "$CARRIER" --revision "$(git -C "$TOP" describe --tags --always --dirty 2> /dev/null || echo unknown)" "$@" "$OUT/report.json"

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"lace-cni.io/lace/bench/suite/plan"
 	"lace-cni.io/lace/bench/suite/record"
 	"lace-cni.io/lace/bench/suite/rig"
+	"lace-cni.io/lace/cmd/usage"
 )
 
 // options are the flags as given.
@@ -33,10 +33,9 @@ type options struct {
 	quiet    bool
 }
 
-func parse(args []string, errs io.Writer) (*options, error) {
-	o := new(options)
+// flags declares every flag.
+func flags(o *options) *flag.FlagSet {
 	f := flag.NewFlagSet("lace-bench", flag.ContinueOnError)
-	f.SetOutput(errs)
 	f.StringVar(&o.kind, "kind", plan.Bench, "`kind` of run: smoke (less than a minute, no timing means anything), bench (a quarter of an hour) or full (hours)")
 	f.Var(&o.modes, "modes", "only these `modes`, separated by commas: "+strings.Join(rig.Names(), ", "))
 	f.Var(&o.loads, "loads", "only these `loads`, separated by commas: "+strings.Join(measure.Names(), ", "))
@@ -48,16 +47,22 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.StringVar(&o.json, "json", "", "`file` to record the run in")
 	f.StringVar(&o.from, "from", "", "measure nothing, report the run recorded in this `file`")
 	f.BoolVar(&o.markdown, "markdown", false, "write the table for a document, and nothing else")
-	f.StringVar(&o.insert, "insert", "", "put figures and goals of the run given by -from into this `document`, between its marks")
+	f.StringVar(&o.insert, "insert", "", "put figures and goals of the run given by --from into this `document`, between its marks")
 	f.BoolVar(&o.quiet, "quiet", false, "do not say on standard error what is being done")
-	if err := f.Parse(args); err != nil {
+	return f
+}
+
+func parse(args []string) (*options, error) {
+	o := new(options)
+	f := flags(o)
+	if err := usage.Parse(f, args); err != nil {
 		return nil, err
 	}
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("%q is no flag: flags are all there is", f.Arg(0))
 	}
 	if o.insert != "" && o.from == "" {
-		return nil, errors.New("-insert needs -from: name the recorded run")
+		return nil, errors.New("--insert needs --from: name the recorded run")
 	}
 	if o.rounds < 0 || o.each < 0 || o.budget < 0 {
 		return nil, errors.New("rounds and times cannot be negative")

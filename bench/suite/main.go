@@ -39,6 +39,7 @@ import (
 	"lace-cni.io/lace/bench/suite/goal"
 	"lace-cni.io/lace/bench/suite/record"
 	"lace-cni.io/lace/bench/suite/report"
+	"lace-cni.io/lace/cmd/usage"
 )
 
 const (
@@ -59,12 +60,13 @@ func main() {
 
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	o, err := parse(args, errs)
+	o, err := parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		usage.Write(out, flags(new(options)), "measures Lace beside what it replaces")
 		return exitDone
 	case err != nil:
-		return fail(errs, exitUsage, err)
+		return fail(errs, exitUsage, fmt.Errorf("%w\nTry: lace-bench --help", err))
 	}
 	goals, err := goal.All()
 	if err != nil {

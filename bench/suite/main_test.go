@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 
 func TestNonsenseOnTheCommandLine(t *testing.T) {
 	for _, args := range [][]string{
-		{"-kind", "slow"}, {"-modes", "ipvs"}, {"-loads", "icmp"}, {"-paths", "mars"}, {"-services", "none"}, {"-services", "0"},
-		{"-rounds", "-1"}, {"-insert", "README.md"}, {"stray"}, {"-bogus"},
+		{"--kind", "slow"}, {"--modes", "ipvs"}, {"--loads", "icmp"}, {"--paths", "mars"}, {"--services", "none"}, {"--services", "0"},
+		{"--rounds", "-1"}, {"--insert", "README.md"}, {"stray"}, {"--bogus"},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {
@@ -37,17 +37,17 @@ func TestNonsenseOnTheCommandLine(t *testing.T) {
 
 // TestAWrongLoadIsToldTheRightOnes: in the message, and in the help before.
 func TestAWrongLoadIsToldTheRightOnes(t *testing.T) {
-	for _, args := range [][]string{{"-loads", "foo"}, {"-help"}} {
+	for _, args := range [][]string{{"--loads", "foo"}, {"--help"}} {
 		var out, errs bytes.Buffer
 		run(t.Context(), args, &out, &errs)
-		if said := errs.String(); !strings.Contains(said, "udp-frames, udp-sockets") || !strings.Contains(said, "flood-udp-300k") {
+		if said := out.String() + errs.String(); !strings.Contains(said, "udp-frames, udp-sockets") || !strings.Contains(said, "flood-udp-300k") {
 			t.Errorf("%v: the loads are not named:\n%s", args, said)
 		}
 	}
 }
 
 func TestFlagsNarrowThePlan(t *testing.T) {
-	o, err := parse([]string{"-kind", "smoke", "-modes", "nft,direct", "-loads", "rtt,floor", "-rounds", "3", "-for", "10ms", "-budget", "1m"}, &bytes.Buffer{})
+	o, err := parse([]string{"--kind", "smoke", "--modes", "nft,direct", "--loads", "rtt,floor", "--rounds", "3", "--for", "10ms", "--budget", "1m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +77,14 @@ func TestARecordedRunIsReportedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"-from", path}, &out, &errs); code != exitDone || !strings.Contains(out.String(), "goal tcp-1 1.2 >=1 met") {
+	if code := run(t.Context(), []string{"--from", path}, &out, &errs); code != exitDone || !strings.Contains(out.String(), "goal tcp-1 1.2 >=1 met") {
 		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
 	}
 	out.Reset()
-	if code := run(t.Context(), []string{"-from", path, "-markdown"}, &out, &errs); code != exitDone || strings.Contains(out.String(), "goal ") || !strings.Contains(out.String(), "| tcp-1 | node | 1 | lace |") {
+	if code := run(t.Context(), []string{"--from", path, "--markdown"}, &out, &errs); code != exitDone || strings.Contains(out.String(), "goal ") || !strings.Contains(out.String(), "| tcp-1 | node | 1 | lace |") {
 		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
 	}
-	if code := run(t.Context(), []string{"-from", path + ".none"}, &out, &errs); code != exitBad {
+	if code := run(t.Context(), []string{"--from", path + ".none"}, &out, &errs); code != exitBad {
 		t.Errorf("a file that is not there: exit code %d", code)
 	}
 }
@@ -94,7 +94,7 @@ func TestARecordedRunIsReportedAgain(t *testing.T) {
 func TestARun(t *testing.T) {
 	testenv.Privileged(t)
 	path := filepath.Join(t.TempDir(), "run.json")
-	args := []string{"-kind", "smoke", "-modes", "lace-off,direct", "-loads", "rtt,udp-new,floor", "-paths", "node", "-rounds", "2", "-for", "20ms", "-json", path}
+	args := []string{"--kind", "smoke", "--modes", "lace-off,direct", "--loads", "rtt,udp-new,floor", "--paths", "node", "--rounds", "2", "--for", "20ms", "--json", path}
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), args, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
@@ -115,7 +115,7 @@ func TestARun(t *testing.T) {
 func TestARecordThatCannotBeWrittenIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "run.json")
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"-kind", "smoke", "-modes", "direct", "-loads", "rtt", "-json", path}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), path) || strings.Contains(errs.String(), "building") {
+	if code := run(t.Context(), []string{"--kind", "smoke", "--modes", "direct", "--loads", "rtt", "--json", path}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), path) || strings.Contains(errs.String(), "building") {
 		t.Errorf("exit code %d, errors %q", code, &errs)
 	}
 }
@@ -124,7 +124,7 @@ func TestARecordThatCannotBeWrittenIsRefused(t *testing.T) {
 func TestARunThatIsNotRecordedIsShown(t *testing.T) {
 	testenv.Privileged(t)
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"-kind", "smoke", "-modes", "direct", "-loads", "floor", "-paths", "node", "-rounds", "1", "-for", "20ms", "-json", "/dev/full"}, &out, &errs)
+	code := run(t.Context(), []string{"--kind", "smoke", "--modes", "direct", "--loads", "floor", "--paths", "node", "--rounds", "1", "--for", "20ms", "--json", "/dev/full"}, &out, &errs)
 	if code != exitBad || !strings.Contains(out.String(), "floor") || !strings.Contains(errs.String(), "write /dev/full") {
 		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
 	}
@@ -132,7 +132,7 @@ func TestARunThatIsNotRecordedIsShown(t *testing.T) {
 
 // TestNoEndlessFileIsReported: neither as a run nor as a document.
 func TestNoEndlessFileIsReported(t *testing.T) {
-	for _, args := range [][]string{{"-from", "/dev/zero"}, {"-from", "../recorded/bench.json", "-insert", "/dev/zero"}} {
+	for _, args := range [][]string{{"--from", "/dev/zero"}, {"--from", "../recorded/bench.json", "--insert", "/dev/zero"}} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitBad || !strings.Contains(errs.String(), "/dev/zero is no regular file") {
 			t.Errorf("%v: exit code %d, errors %q", args, code, &errs)
@@ -146,7 +146,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"-kind", "smoke", "-modes", "direct"}, &out, &errs); code != exitBad {
+	if code := run(ctx, []string{"--kind", "smoke", "--modes", "direct"}, &out, &errs); code != exitBad {
 		t.Errorf("exit code %d, errors %q", code, &errs)
 	}
 }

@@ -50,15 +50,15 @@ func TestASignalEndsIt(t *testing.T) {
 		after    string // what it says before it gets the signal
 	}{
 		{"while it builds", nil, "building lace with 1 services"},
-		{"between measurements", []string{"-loads", "rtt", "-modes", "direct", "-for", "1ms", "-rounds", "1000000"}, "round 9 of"},
-		{"while frames are made in the kernel", []string{"-loads", "floor", "-modes", "direct", "-for", "50s"}, "measuring floor"},
-		{"while a worker is given frames", []string{"-loads", "udp-frames", "-modes", "lace-off", "-for", "50s"}, "measuring udp-frames"},
-		{"while datagrams are sent", []string{"-loads", "udp-sockets", "-modes", "direct", "-for", "50s"}, "measuring udp-sockets"},
-		{"while streams flow", []string{"-loads", "tcp-8", "-modes", "direct", "-for", "50s"}, "measuring tcp-8"},
-		{"while connections are made", []string{"-loads", "connect", "-modes", "direct", "-for", "50s"}, "measuring connect"},
+		{"between measurements", []string{"--loads", "rtt", "--modes", "direct", "--for", "1ms", "--rounds", "1000000"}, "round 9 of"},
+		{"while frames are made in the kernel", []string{"--loads", "floor", "--modes", "direct", "--for", "50s"}, "measuring floor"},
+		{"while a worker is given frames", []string{"--loads", "udp-frames", "--modes", "lace-off", "--for", "50s"}, "measuring udp-frames"},
+		{"while datagrams are sent", []string{"--loads", "udp-sockets", "--modes", "direct", "--for", "50s"}, "measuring udp-sockets"},
+		{"while streams flow", []string{"--loads", "tcp-8", "--modes", "direct", "--for", "50s"}, "measuring tcp-8"},
+		{"while connections are made", []string{"--loads", "connect", "--modes", "direct", "--for", "50s"}, "measuring connect"},
 	} {
 		t.Run(c.sentence, func(t *testing.T) {
-			cmd, lines := startProgram(t, append([]string{"-kind", "smoke", "-paths", "node"}, c.args...)...)
+			cmd, lines := startProgram(t, append([]string{"--kind", "smoke", "--paths", "node"}, c.args...)...)
 			for lines.Scan() && !strings.Contains(lines.Text(), c.after) {
 			}
 			if lines.Err() != nil || !strings.Contains(lines.Text(), c.after) {

@@ -4,28 +4,37 @@
 //
 //	testreport ./...            run the tests
 //	testreport ./p -source api  run those of p with a flag of their own
-//	testreport -fuzz 10s ./...  run each fuzz target for 10 s, one after the other
+//	testreport --fuzz 10s ./... run each fuzz target for 10 s, one after the other
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"time"
+
+	"lace-cni.io/lace/cmd/usage"
 )
 
 func main() {
-	fuzz := flag.Duration("fuzz", 0, "run each fuzz target for this long instead of the tests")
-	timeout := flag.Duration("timeout", 40*time.Minute, "time limit of one package's tests")
-	flag.Parse()
-	patterns := flag.Args()
+	f := flag.NewFlagSet("testreport", flag.ContinueOnError)
+	fuzz := f.Duration("fuzz", 0, "run each fuzz target for this `time` instead of the tests")
+	timeout := f.Duration("timeout", 40*time.Minute, "`time` limit of one package's tests")
+	err := usage.Parse(f, os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		usage.Write(os.Stdout, f, "runs tests and tells a person what came of them", "[packages and flags of go test]")
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "testreport: %v\nTry: testreport --help\n", err)
+		os.Exit(2)
+	}
+	patterns := f.Args()
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	var (
-		report *Report
-		err    error
-	)
+	var report *Report
 	if *fuzz > 0 {
 		report, err = runFuzz(os.Stdout, patterns, *fuzz)
 	} else {

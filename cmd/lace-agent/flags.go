@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"lace-cni.io/lace/cmd/usage"
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
@@ -68,9 +69,7 @@ func flags(o *options) *flag.FlagSet {
 func parse(args []string, errs io.Writer) (*options, error) {
 	o := new(options)
 	f := flags(o)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	if err := f.Parse(args); err != nil {
+	if err := usage.Parse(f, args); err != nil {
 		return nil, err
 	}
 	return o, o.check(f.Args())

@@ -22,6 +22,9 @@ func TestCommandLinesOfPages(t *testing.T) {
 		if err := accepts(l); err != nil {
 			t.Errorf("%s: %s: %v", l.Where, l.Text, err)
 		}
+		if f := l.Short(); f != "" {
+			t.Errorf("%s: %s: %s has one hyphen", l.Where, l.Text, f)
+		}
 	}
 	for _, words := range [][]string{{"--no-such-flag"}, {"run"}, {"--log-level", "loud"}} {
 		if accepts(commandline.Line{Words: words}) == nil {

@@ -106,3 +106,32 @@ func Split(text, program string) (words []string, ok bool) {
 	}
 	return words, true
 }
+
+// short is a flag with one hyphen whose name has more than a letter.
+var short = regexp.MustCompile(`^-[A-Za-z][A-Za-z-]+(=|$)`)
+
+// Short returns the first flag that the line spells with one hyphen. Pages spell flags with
+// two, though commands may take both. Empty: none.
+func (l *Line) Short() string {
+	for _, w := range l.Words {
+		if short.MatchString(w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// Given returns, for each line that gives a variable of make, the command line that is its
+// value: BENCH, say, which the recipe adds to a program's flags.
+func Given(root, variable string) (out []Line, err error) {
+	lines, err := Of(root, "make")
+	for _, l := range lines {
+		for _, w := range l.Words {
+			if value, ok := strings.CutPrefix(w, variable+"="); ok {
+				l.Words = strings.Fields(value)
+				out = append(out, l)
+			}
+		}
+	}
+	return out, err
+}

@@ -34,3 +34,37 @@ func TestWhatIsACommandLine(t *testing.T) {
 		})
 	}
 }
+
+// TestShort: what counts as a flag with too few hyphens.
+func TestShort(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"--kind", "full", "-"}, ""},
+		{[]string{"-o", "wide", "-1s"}, ""},
+		{[]string{"--json", "x", "-kind"}, "-kind"},
+		{[]string{"-rounds=3"}, "-rounds=3"},
+	} {
+		l := Line{Words: c.words}
+		if got := l.Short(); got != c.want {
+			t.Errorf("%q: %q, want %q", c.words, got, c.want)
+		}
+	}
+}
+
+// TestGiven: the pages give variables of make, among others on the bench's page.
+func TestGiven(t *testing.T) {
+	lines, err := Given("../..", "BENCH")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lines {
+		if len(l.Words) < 2 || l.Words[0] == "" || l.Words[0][0] != '-' {
+			t.Errorf("%s: %q is taken for %q", l.Where, l.Text, l.Words)
+		}
+	}
+	if len(lines) == 0 {
+		t.Error("no line gives BENCH")
+	}
+}

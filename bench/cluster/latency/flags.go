@@ -4,13 +4,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"lace-cni.io/lace/bench/suite/record"
+	"lace-cni.io/lace/cmd/usage"
 )
 
 // Parts of a run.
@@ -39,10 +39,9 @@ type options struct {
 	json            string
 }
 
-func parse(args []string, errs io.Writer) (*options, error) {
-	o := &options{parts: allParts}
+// flags declares every flag.
+func flags(o *options) *flag.FlagSet {
 	f := flag.NewFlagSet("lace-latency", flag.ContinueOnError)
-	f.SetOutput(errs)
 	f.StringVar(&o.agent, "agent", "bin/lace-agent", "the `command` lace-agent to measure")
 	f.StringVar(&o.fastpath, "fastpath", "bin/lace-fastpath", "the `command` lace-fastpath to measure")
 	f.IntVar(&o.services, "services", 5000, "`number` of Services")
@@ -56,7 +55,13 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.DurationVar(&o.proxyPeriod, "min-sync-period", 0, "kube-proxy's nftables.minSyncPeriod, a `time`; 0: its default, a second")
 	f.Func("parts", "only these `parts`, separated by commas: "+strings.Join(allParts, ", "), o.only)
 	f.StringVar(&o.json, "json", "", "`file` to record the run in")
-	if err := f.Parse(args); err != nil {
+	return f
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{parts: allParts}
+	f := flags(o)
+	if err := usage.Parse(f, args); err != nil {
 		return nil, err
 	}
 	if f.NArg() > 0 {

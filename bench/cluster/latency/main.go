@@ -28,6 +28,7 @@ import (
 
 	"lace-cni.io/lace/bench/cluster"
 	"lace-cni.io/lace/bench/lab/testenv"
+	"lace-cni.io/lace/cmd/usage"
 )
 
 const (
@@ -46,12 +47,13 @@ func main() {
 
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	o, err := parse(args, errs)
+	o, err := parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		usage.Write(out, flags(new(options)), "measures Lace beside kube-proxy on a real API server")
 		return exitDone
 	case err != nil:
-		return fail(errs, exitUsage, err)
+		return fail(errs, exitUsage, fmt.Errorf("%w\nTry: lace-latency --help", err))
 	}
 	if err := o.possible(); err != nil {
 		return fail(errs, exitUsage, err)

@@ -18,9 +18,9 @@ func TestMain(m *testing.M) {
 
 func TestNonsenseOnTheCommandLine(t *testing.T) {
 	for _, args := range [][]string{
-		{"-services", "0"}, {"-services", "50000"}, {"-endpoints", "0"}, {"-endpoints", "20", "-most", "10"}, {"-most", "101"},
-		{"-changes", "0"}, {"-starts", "0"}, {"-pause", "-1s"}, {"-rest", "0s"}, {"-limit", "0s"}, {"-min-sync-period", "-1s"},
-		{"-parts", "warm"}, {"stray"}, {"-bogus"},
+		{"--services", "0"}, {"--services", "50000"}, {"--endpoints", "0"}, {"--endpoints", "20", "--most", "10"}, {"--most", "101"},
+		{"--changes", "0"}, {"--starts", "0"}, {"--pause", "-1s"}, {"--rest", "0s"}, {"--limit", "0s"}, {"--min-sync-period", "-1s"},
+		{"--parts", "warm"}, {"stray"}, {"--bogus"},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {
@@ -34,7 +34,7 @@ func TestNonsenseOnTheCommandLine(t *testing.T) {
 func TestWhatCannotEndWellIsNotBegun(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none", "run.json")
 	for _, args := range [][]string{
-		{"-agent", "/bin/true", "-fastpath", "/bin/true", "-json", none}, {"-agent", none}, {"-agent", "/bin/true", "-fastpath", none},
+		{"--agent", "/bin/true", "--fastpath", "/bin/true", "--json", none}, {"--agent", none}, {"--agent", "/bin/true", "--fastpath", none},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), none) || strings.Contains(errs.String(), "control plane") {

@@ -23,8 +23,8 @@ func TestARun(t *testing.T) {
 	path := filepath.Join(bin, "run.json")
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{
-		"-agent", filepath.Join(bin, "lace-agent"), "-fastpath", filepath.Join(bin, "lace-fastpath"), "-json", path,
-		"-services", "20", "-most", "20", "-changes", "2", "-starts", "1", "-pause", "100ms", "-rest", "1s",
+		"--agent", filepath.Join(bin, "lace-agent"), "--fastpath", filepath.Join(bin, "lace-fastpath"), "--json", path,
+		"--services", "20", "--most", "20", "--changes", "2", "--starts", "1", "--pause", "100ms", "--rest", "1s",
 	}, &out, &errs)
 	if code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)

@@ -3,7 +3,7 @@
 // and ends with 1 when one failed. A test that was neither run nor left out for a stated
 // reason counts as failed: none goes missing in silence.
 //
-//	report -excluded excluded.txt report.json              judge a run
-//	report -excluded excluded.txt -record run.json ...     and keep it
-//	report -from run.json -insert page.md                  put a kept run into a document
+//	conformance-report --excluded excluded.txt report.json                judge a run
+//	conformance-report --excluded excluded.txt --record run.json ...      and keep it
+//	conformance-report --from run.json --insert page.md                   put a kept run into a document
 package main

@@ -109,7 +109,7 @@ func TestBadInputSaysWhere(t *testing.T) {
 			t.Errorf("%s: %v; want %q", c.sentence, err, c.want)
 		}
 	}
-	for _, args := range [][]string{{}, {"-bogus"}, {"-from", "run.json", "report.json"}} {
+	for _, args := range [][]string{{}, {"--bogus"}, {"--from", "run.json", "report.json"}} {
 		if _, err := parse(args); err == nil {
 			t.Errorf("%v is taken", args)
 		}
