@@ -6,27 +6,34 @@ import (
 	"net/netip"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/publish"
 )
 
 func (s *Server) backends(r *http.Request) (api.List[api.Backend], error) {
 	state := s.node.State()
-	if state == nil {
+	if state == nil || state.Generation == 0 { // there may be Problems already
 		return list[api.Backend](nil), nil
 	}
+	tables, err := s.node.Tables()
+	if err != nil {
+		return api.List[api.Backend]{}, err
+	}
+	defer tables.Close()
 	flows, err := s.flowsByBackend(r.Context())
 	if err != nil {
 		return api.List[api.Backend]{}, err
 	}
-	return list(backendsOf(state, flows)), nil
+	return list(backendsOf(state, tables, flows)), nil
 }
 
 // backendsOf lists every endpoint of every Service port; flows are counted by address,
 // since Services that share an endpoint share its backend.
-func backendsOf(state *publish.State, flows map[target]uint64) []api.Backend {
+func backendsOf(state *publish.State, tables *table.Snapshot, flows map[target]uint64) []api.Backend {
 	var out []api.Backend
 	for _, svc := range state.Services {
+		without := leftOut(tables, svc.Network)
 		for i := range svc.Ports {
 			p := &svc.Ports[i]
 			for _, family := range families {
@@ -35,7 +42,7 @@ func backendsOf(state *publish.State, flows map[target]uint64) []api.Backend {
 					continue
 				}
 				for j := range c.Endpoints {
-					out = append(out, backendOf(svc, p, &c, &c.Endpoints[j], state.Node.Name, flows))
+					out = append(out, backendOf(svc, p, &c, &c.Endpoints[j], state.Node.Name, flows, without))
 				}
 			}
 		}
@@ -43,7 +50,7 @@ func backendsOf(state *publish.State, flows map[target]uint64) []api.Backend {
 	return out
 }
 
-func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, e *model.Endpoint, node string, flows map[target]uint64) api.Backend {
+func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, e *model.Endpoint, node string, flows map[target]uint64, leftOut func(*model.Endpoint) bool) api.Backend {
 	out := api.Backend{
 		Namespace: svc.Name.Namespace, Service: svc.Name.Name, Port: portName(p),
 		Protocol: p.Protocol.String(), Network: uint32(svc.Network),
@@ -51,10 +58,10 @@ func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, 
 		Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Local: local(e, node),
 		Flows: flows[target{uint32(svc.Network), netip.AddrPortFrom(e.Addr, e.Port), uint8(p.Protocol)}],
 	}
-	out.Used, out.Why = used(&c.Internal, e)
+	out.Used, out.Why = used(&c.Internal, e, leftOut)
 	if c.External.Tier != "" {
 		out.Outside = new(api.Use)
-		out.Outside.Used, out.Outside.Why = used(&c.External, e)
+		out.Outside.Used, out.Outside.Why = used(&c.External, e, leftOut)
 	}
 	return out
 }
@@ -66,10 +73,14 @@ func portName(p *model.ServicePort) string {
 	return fmt.Sprintf("%d/%s", p.Port, p.Protocol)
 }
 
-// used looks the endpoint up in a choice.
-func used(c *model.Choice, e *model.Endpoint) (bool, string) {
+// used looks the endpoint up in a choice. One that was chosen may be left out all the same.
+func used(c *model.Choice, e *model.Endpoint, leftOut func(*model.Endpoint) bool) (bool, string) {
 	for i := range c.Endpoints {
-		if same(&c.Endpoints[i], e) {
+		switch {
+		case !same(&c.Endpoints[i], e):
+		case leftOut(e):
+			return false, reasonTables
+		default:
 			return true, ""
 		}
 	}

@@ -15,6 +15,14 @@ import (
 // out one with the address of a Service, and say so in a Problem.
 const reasonTables = "not-in-tables"
 
+// leftOut says which chosen endpoints of a network the tables leave out.
+func leftOut(tables *table.Snapshot, network model.NetworkID) func(*model.Endpoint) bool {
+	return func(e *model.Endpoint) bool {
+		addr := packet.AddrFrom(e.Addr)
+		return tables.IsVIP(packet.NetworkID(network), &addr)
+	}
+}
+
 // noteChoice tells among which endpoints the choice for the sender is, and why others are
 // none of them.
 func noteChoice(out *api.Explanation, who sender, to destination, tables *table.Snapshot, state *publish.State) {
@@ -96,16 +104,7 @@ func decides(c *model.Choice, inUse map[netip.AddrPort]bool, exact bool) bool {
 }
 
 func eligible(c *model.Choice, inUse map[netip.AddrPort]bool, node string) *api.Choice {
-	out := choiceOf(c, node)
-	all := out.Endpoints
-	out.Endpoints = make([]api.Endpoint, 0, len(all))
-	for i, e := range all {
-		if inUse[netip.AddrPortFrom(c.Endpoints[i].Addr, c.Endpoints[i].Port)] {
-			out.Endpoints = append(out.Endpoints, e)
-		} else {
-			out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: e, Reason: reasonTables})
-		}
-	}
+	out := choiceOf(c, node, func(e *model.Endpoint) bool { return !inUse[netip.AddrPortFrom(e.Addr, e.Port)] })
 	return &out
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -195,6 +196,41 @@ func TestExplainOfARefusalSaysWhyEveryEndpointIsOut(t *testing.T) {
 	}
 	if got := outcome(e.Eligible); e.Reason != "no-local-endpoint" || !strings.Contains(got, "-10.244.1.5 not-ready") || !strings.Contains(got, "-10.244.2.6 not-local") {
 		t.Errorf("%s: %q", e.Reason, got)
+	}
+}
+
+// TestAnEndpointWithTheAddressOfAServiceIsNotUsed: whatever was chosen, the tables leave it
+// out, and every list says so, of every kind of client; others are used as before.
+func TestAnEndpointWithTheAddressOfAServiceIsNotUsed(t *testing.T) {
+	c := ask(t, newCompiled(t, chosenFrom))
+	backends, err := c.Backends(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, b := range backends.Items {
+		if b.Service == "shown" && b.Local {
+			got[b.Address] = fmt.Sprintf("%v %s, outside %v %s", b.Used, b.Why, b.Outside.Used, b.Outside.Why)
+		}
+	}
+	want := map[string]string{"10.244.1.5": "true , outside true ", "10.96.0.31": "false not-in-tables, outside false not-in-tables"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("backends (-want +got):\n%s", diff)
+	}
+	list, err := c.Services(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	family := list.Items[1].Ports[0].Families[0]
+	const out = "-10.244.2.7 terminating-others-ready -10.244.2.8 not-ready -10.96.0.31 not-in-tables"
+	for audience, is := range map[string][2]string{
+		"inside":   {outcome(&family.Internal), "all: 10.244.1.5 10.244.2.6 10.244.2.9 " + out},
+		"cluster":  {outcome(&family.Cluster), "all: 10.244.1.5 10.244.2.6 10.244.2.9 " + out},
+		"external": {outcome(&family.External), "local: 10.244.1.5 -10.244.2.6 not-local -10.244.2.7 not-local -10.244.2.8 not-ready -10.244.2.9 node-unknown -10.96.0.31 not-in-tables"},
+	} {
+		if is[0] != is[1] {
+			t.Errorf("%s: %q, want %q", audience, is[0], is[1])
+		}
 	}
 }
 

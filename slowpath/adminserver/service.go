@@ -56,13 +56,14 @@ func portOf(svc *model.Service, p *model.ServicePort, state *publish.State, tabl
 			Served: holder == "" && served(&f, svc.Network, tables),
 		})
 	}
+	without := leftOut(tables, svc.Network)
 	for _, family := range families {
 		if c, ok := p.Families[family.number]; ok {
 			out.Families = append(out.Families, api.Family{
 				Family:   family.name,
-				Internal: choiceOf(&c.Internal, node),
-				External: choiceOf(&c.External, node),
-				Cluster:  choiceOf(&c.Cluster, node),
+				Internal: choiceOf(&c.Internal, node, without),
+				External: choiceOf(&c.External, node, without),
+				Cluster:  choiceOf(&c.Cluster, node, without),
 			})
 		}
 	}
@@ -99,14 +100,20 @@ var families = []struct {
 	name   string
 }{{4, "IPv4"}, {6, "IPv6"}}
 
-func choiceOf(c *model.Choice, node string) api.Choice {
+// choiceOf shows a choice; what was chosen and left out after all is with what was not.
+func choiceOf(c *model.Choice, node string, leftOut func(*model.Endpoint) bool) api.Choice {
 	out := api.Choice{Tier: c.Tier, Notes: c.Notes, Endpoints: make([]api.Endpoint, 0, len(c.Endpoints))}
-	for i := range c.Endpoints {
-		out.Endpoints = append(out.Endpoints, endpointOf(&c.Endpoints[i], node))
-	}
 	for i := range c.Excluded {
 		x := &c.Excluded[i]
 		out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: endpointOf(&x.Endpoint, node), Reason: x.Reason})
+	}
+	for i := range c.Endpoints {
+		switch e := &c.Endpoints[i]; {
+		case leftOut(e):
+			out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: endpointOf(e, node), Reason: reasonTables})
+		default:
+			out.Endpoints = append(out.Endpoints, endpointOf(e, node))
+		}
 	}
 	return out
 }
