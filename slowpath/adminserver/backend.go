@@ -1,9 +1,11 @@
 package adminserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"sort"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/table"
@@ -73,23 +75,30 @@ func portName(p *model.ServicePort) string {
 	return fmt.Sprintf("%d/%s", p.Port, p.Protocol)
 }
 
-// used looks the endpoint up in a choice. One that was chosen may be left out all the same.
+// used looks the endpoint up in a choice, whose lists are sorted by address and port. One that
+// was chosen may be left out all the same.
 func used(c *model.Choice, e *model.Endpoint, leftOut func(*model.Endpoint) bool) (bool, string) {
-	for i := range c.Endpoints {
-		switch {
-		case !same(&c.Endpoints[i], e):
-		case leftOut(e):
+	if find(len(c.Endpoints), e, func(i int) *model.Endpoint { return &c.Endpoints[i] }) >= 0 {
+		if leftOut(e) {
 			return false, reasonTables
-		default:
-			return true, ""
 		}
+		return true, ""
 	}
-	for i := range c.Excluded {
-		if same(&c.Excluded[i].Endpoint, e) {
-			return false, c.Excluded[i].Reason
-		}
+	if i := find(len(c.Excluded), e, func(i int) *model.Endpoint { return &c.Excluded[i].Endpoint }); i >= 0 {
+		return false, c.Excluded[i].Reason
 	}
 	return false, ""
 }
 
-func same(a, b *model.Endpoint) bool { return a.Addr == b.Addr && a.Port == b.Port }
+// find is the first place of n with the address and port, or -1. It looks at no more than
+// log2(n)+2 of them: a Service may have many thousands of endpoints.
+func find(n int, e *model.Endpoint, at func(i int) *model.Endpoint) int {
+	i, found := sort.Find(n, func(i int) int {
+		is := at(i)
+		return cmp.Or(e.Addr.Compare(is.Addr), cmp.Compare(e.Port, is.Port))
+	})
+	if !found {
+		return -1
+	}
+	return i
+}
