@@ -154,23 +154,9 @@ func (r *ranges) String() string {
 
 // Set implements flag.Value. A later flag replaces an earlier one.
 func (r *ranges) Set(s string) error {
-	if err := onlyCommas(s); err != nil {
+	out, err := resolve.ParseRanges(s)
+	if err != nil {
 		return err
-	}
-	var out ranges
-	for part := range strings.SplitSeq(s, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		p, err := netip.ParsePrefix(part)
-		if err != nil {
-			return fmt.Errorf("%q is no prefix such as 10.96.0.0/16", part)
-		}
-		if p != p.Masked() {
-			return fmt.Errorf("%s has bits behind its length: do you mean %s?", p, p.Masked())
-		}
-		out = append(out, p)
 	}
 	*r = out
 	return nil

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
@@ -72,20 +71,7 @@ func (c *Config) complete() error {
 	if c.Source == nil {
 		return errors.New("there is no source of objects: name a folder of YAML (--source-dir)")
 	}
-	for i, p := range c.ServiceCIDRs {
-		if !p.IsValid() || p.Bits() == 0 || p.Addr().Is4In6() {
-			return fmt.Errorf("service range %s: want a prefix of an IPv4 or IPv6 address, and not everything (--service-cidrs)", p)
-		}
-		if s, overlaps := resolve.Special(p); overlaps {
-			return fmt.Errorf("service range %s overlaps %s, which is no Service's (--service-cidrs)", p, s)
-		}
-		for _, other := range c.ServiceCIDRs[:i] {
-			if p.Overlaps(other) {
-				return fmt.Errorf("service ranges %s and %s overlap (--service-cidrs)", other, p)
-			}
-		}
-	}
-	return nil
+	return resolve.JudgeRanges(c.ServiceCIDRs)
 }
 
 func (c *Config) path(name string) string { return filepath.Join(c.StateDir, name) }
