@@ -22,6 +22,7 @@ type Object struct {
 	Kind   source.Kind
 	Name   model.Name
 	Object any // as source.Change has it
+	Place  Place
 }
 
 // Decode reads all documents of a file. Every document that is wrong is a Problem, and
@@ -161,7 +162,7 @@ func (r *reader) single(at string, text []byte, into runtime.Object) {
 	if !r.strictly(at, text, into) {
 		return
 	}
-	o := Object{Object: into}
+	o := Object{Object: into, Place: Place{r.file, r.doc.number, r.doc.first()}}
 	var meta *metav1.ObjectMeta
 	switch v := into.(type) {
 	case *corev1.Service:

@@ -56,6 +56,18 @@ func blank(text []byte) bool {
 	return true
 }
 
+// first is the line of the file where the content of the document begins.
+func (d *document) first() int {
+	n := d.line
+	for line := range bytes.Lines(d.text) {
+		if !blank(line) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // place says where in the file a field is: its line, when only one line of the document
 // has a key of that name, or else where the document begins.
 func (d *document) place(field string) string {

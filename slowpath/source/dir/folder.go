@@ -53,6 +53,7 @@ type outcome struct {
 	news     bool          // changes or problems differ from before
 	again    time.Duration // look again after this long, because something is not quiet yet; 0: no need
 	readable bool
+	err      error // why the folder itself could not be read
 }
 
 // look reads what changed since the last look. now is the time of it, and noticed when
@@ -65,7 +66,7 @@ func (d *folder) look(now, noticed time.Time) (out outcome) {
 			Kind: "File", Object: d.path, Reason: "FolderUnreadable",
 			Message: fmt.Sprintf("the folder cannot be read: %v; all objects stay as they were, and it is looked for again every second", err),
 		}}
-		return d.conclude(outcome{}, nil)
+		return d.conclude(outcome{err: err}, nil)
 	}
 	d.unread, d.crowded = nil, d.tooMany(beyond)
 	l := looking{folder: d, now: now, noticed: noticed, triggers: map[string]time.Time{}}
