@@ -48,6 +48,7 @@ var layers = []struct {
 	{"slowpath/source", []string{"control/model", "control/resolve", "slowpath/source"}, "a source delivers objects"},
 	{"slowpath/source/kube/kubetest", nil, "API servers for tests know nothing of what reads them"},
 	{"slowpath/publish", []string{"control", "slowpath/source", "fastpath/table"}, "objects in, snapshot out"},
+	{"slowpath/manifests", []string{"control/model", "control/resolve", "slowpath/publish", "slowpath/source"}, "a folder is read and judged as an agent would"},
 	{"slowpath/netdev", nil, "the kernel's links behind one interface"},
 	{"slowpath/netdev/netdevtest", []string{"slowpath/netdev", "bench/lab/testenv"}, "namespaces for tests, which are skipped where there can be none"},
 	{"slowpath/attach", []string{"control/model", "slowpath/netdev", "fastpath/right", "fastpath/table"}, "ports are derived from links; ids are seeded from the last snapshot"},

@@ -1,0 +1,68 @@
+package manifests
+
+import (
+	"context"
+	"net/netip"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
+	"lace-cni.io/lace/slowpath/source/dir"
+)
+
+// Config is what an agent is told beside the folder.
+type Config struct {
+	Node   string         // name of the node to judge for; empty: the first Node in the folder, else the host name
+	Ranges []netip.Prefix // service ranges; nil: those that ServiceCIDRs in the folder declare
+}
+
+// Judgement is what a folder comes to.
+type Judgement struct {
+	Node     string              // that it was judged for
+	Objects  map[source.Kind]int // how many were taken
+	Problems []Problem           // sorted by kind and object
+}
+
+// Problem is one that an agent would have.
+type Problem struct {
+	model.Problem
+	Place dir.Place // of the object; zero: it is none of the folder's, or the Problem names file and document itself
+}
+
+// Judge reads the folder at path and says which Problems an agent on that node would have. It
+// returns an error when the folder cannot be read, or when ctx ends first.
+func Judge(ctx context.Context, path string, c Config) (*Judgement, error) {
+	reading, err := dir.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	out := &Judgement{Objects: map[source.Kind]int{}}
+	if out.Node, err = nodeName(c.Node, reading.Objects); err != nil {
+		return nil, err
+	}
+	var changes []source.Change
+	places := make(map[[2]string]dir.Place, len(reading.Objects))
+	for _, o := range reading.Objects {
+		out.Objects[o.Kind]++
+		changes = append(changes, source.Change{Kind: o.Kind, Name: o.Name, Object: o.Object})
+		places[[2]string{string(o.Kind), nameIn(&o)}] = o.Place
+	}
+	problems, err := publish.Rehearse(
+		publish.Config{Node: out.Node, Ranges: c.Ranges, At: everywhere},
+		changes, reading.Problems, attachments(out.Node, reading.Objects))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, Problem{p, places[[2]string{p.Kind, p.Object}]})
+	}
+	return out, nil
+}
+
+// nameIn is the name of an object as a Problem has it.
+func nameIn(o *dir.Object) string {
+	if o.Name.Namespace == "" {
+		return o.Name.Name
+	}
+	return o.Name.String()
+}

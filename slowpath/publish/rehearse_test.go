@@ -1,0 +1,106 @@
+package publish_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/manifests"
+	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
+)
+
+// said is a Problem in the words by which it is known; the message may name an address that
+// only the node itself knows.
+type said struct{ Kind, Object, Field, Reason string }
+
+func saidOf(p model.Problem) said { return said{p.Kind, p.Object, p.Field, p.Reason} }
+
+// TestAFolderIsJudgedAsAPublisherDoes: for every mistake in every right Service, what is said
+// of a folder beforehand is what a publisher says of the same objects, on a node with devices
+// and addresses; and each is said with the file of its object.
+func TestAFolderIsJudgedAsAPublisherDoes(t *testing.T) {
+	ranges := []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")}
+	made := 0
+	for n, m := range mistakes() {
+		for i := range rightServices {
+			all := right()
+			with := spoil([]string{"", "10.96.0.13"}[n%2], []int32{0, 1 << 30, -1}[(n+i)%3])
+			if !m.make(&all[i], with) {
+				continue
+			}
+			made++
+			t.Run(fmt.Sprintf("%s, in %s", m.name, rightServices[i].namespace), func(t *testing.T) {
+				files := newFiles(t, all)
+				j, err := manifests.Judge(t.Context(), files.path, manifests.Config{Node: "n1", Ranges: ranges})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := runUnready(t, publish.Config{Path: filepath.Join(t.TempDir(), "snapshot"), Ranges: ranges})
+				p.Apply(files.changes, nil)
+				p.Synced()
+				p.SetAttachments(wired(), nil)
+				want, got := []said(nil), []said(nil)
+				for _, p := range settled(t, p).Problems {
+					want = append(want, saidOf(p))
+				}
+				for _, p := range j.Problems {
+					got = append(got, saidOf(p.Problem))
+					if at := files.places[p.Kind+" "+p.Object]; p.Place.File != at || p.Place.Line != 1 {
+						t.Errorf("%s %s is told to be at %q, want %s line 1", p.Kind, p.Object, p.Place, at)
+					}
+				}
+				if d := cmp.Diff(want, got); d != "" || len(got) != 1 {
+					t.Errorf("Problems, of which there should be one (-publisher +folder):\n%s", d)
+				}
+			})
+		}
+	}
+	if made < 150 {
+		t.Errorf("only %d mistakes were made", made)
+	}
+}
+
+// files are objects as changes, and each in a file of its own.
+type files struct {
+	path    string
+	changes []source.Change
+	places  map[string]string // file by kind and object
+}
+
+func newFiles(t *testing.T, all []objects) *files {
+	f := &files{path: t.TempDir(), places: map[string]string{}}
+	f.add(t, source.Node, &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	for _, a := range all {
+		f.add(t, source.Service, a.service)
+		for _, s := range a.slices {
+			if s != nil {
+				f.add(t, source.EndpointSlice, s)
+			}
+		}
+	}
+	return f
+}
+
+func (f *files) add(t *testing.T, k source.Kind, o metav1.Object) {
+	t.Helper()
+	name := model.Name{Namespace: o.GetNamespace(), Name: o.GetName()}
+	text, err := yaml.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf("%03d.yaml", len(f.changes))
+	if err := os.WriteFile(filepath.Join(f.path, file), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.changes = append(f.changes, source.Change{Kind: k, Name: name, Object: o})
+	f.places[string(k)+" "+name.String()] = file
+}
