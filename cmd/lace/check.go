@@ -2,29 +2,35 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"lace-cni.io/lace/cmd/lace/preflight"
 	"lace-cni.io/lace/cmd/lace/screen"
-	"lace-cni.io/lace/slowpath/adminserver/api"
 )
 
-// newCheck says whether Lace can run on this machine.
+// newCheck says whether Lace can run on this machine, or whether a folder can be given to it.
 func newCheck() *cobra.Command {
 	var format screen.Format
 	var places preflight.Places
+	var folder manifestsFolder
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Say whether Lace can run on this machine, and what to do where it cannot",
-		Long: "check looks at kernel, capabilities, devices and what an earlier Lace left behind.\n" +
-			"It changes nothing and needs no running Lace. Exit code 1: something must be mended.",
-		Args: cobra.NoArgs,
+		Short: "Say whether Lace can run on this machine, or what is wrong in a folder of YAML, and what to do",
+		Long: "check looks at kernel, capabilities, devices and what an earlier Lace left behind, and asks a\n" +
+			"running agent for its Problems. It changes nothing and needs no running Lace. Exit code 1:\n" +
+			"something must be mended; a Problem of one object is none of that.\n\n" +
+			"With --source-dir it looks at nothing of the machine, but at a folder of YAML before an agent\n" +
+			"gets it: it says every Problem that an agent would have, with file, document and line. That\n" +
+			"needs no privileges and no running Lace. Exit code 1: there is a Problem.",
+		Args:    cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return folder.judge(cmd) },
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			if folder.path != "" {
+				return folder.check(cmd, format)
+			}
 			findings := preflight.Judge(preflight.Look(places))
-			if err := writeFindings(cmd.OutOrStdout(), format, findings); err != nil {
+			if err := writeFindings(cmd.OutOrStdout(), format, findings, outcome(findings)); err != nil {
 				return err
 			}
 			if preflight.Failed(findings) {
@@ -35,41 +41,20 @@ func newCheck() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&places.StateDir, "state-dir", stateDir(), "state directory of the node's Lace, else $LACE_STATE_DIR")
 	cmd.Flags().StringVar(&places.BPFFS, "bpffs", "/sys/fs/bpf", "BPF file system that Lace pins its objects in")
+	folder.flags(cmd)
 	formatFlag(cmd, &format)
 	return cmd
 }
 
-// writeFindings gives each finding a line, and one more for what to do about it.
-func writeFindings(w io.Writer, f screen.Format, findings []preflight.Finding) error {
-	if f.ForPrograms() {
-		return screen.Encode(w, f, api.List[preflight.Finding]{Items: findings})
-	}
-	paint := screen.Paint{}
-	if file, isFile := w.(*os.File); isFile {
-		paint = screen.NewPaint(file, false)
-	}
-	colour := map[preflight.Verdict]func(string) string{
-		preflight.OK: paint.Good, preflight.Warn: paint.Warn, preflight.Fail: paint.Bad,
-	}
-	width := 0
-	for _, x := range findings {
-		width = max(width, len(x.Check))
-	}
-	for _, x := range findings {
-		screen.Printf(w, "%s  %-*s  %s\n", screen.Painted(colour[x.Verdict](fmt.Sprintf("%-4s", x.Verdict))), width, x.Check, x.Found)
-		if x.Do != "" {
-			screen.Printf(w, "      %-*s  → %s\n", width, "", x.Do)
-		}
-	}
-	screen.Printf(w, "\n%s\n", outcome(findings))
-	return nil
-}
-
-// outcome is what all findings come to.
+// outcome is what all findings about a machine come to.
 func outcome(findings []preflight.Finding) string {
-	count := map[preflight.Verdict]int{}
+	count, problems := map[preflight.Verdict]int{}, 0
 	for _, x := range findings {
-		count[x.Verdict]++
+		if x.Problem != nil {
+			problems++
+		} else {
+			count[x.Verdict]++
+		}
 	}
 	text := "Lace can run here."
 	switch n := count[preflight.Fail]; {
@@ -81,5 +66,16 @@ func outcome(findings []preflight.Finding) string {
 	if n := count[preflight.Warn]; n > 0 {
 		text += fmt.Sprintf(" To know before: %d, marked warn.", n)
 	}
+	if problems > 0 {
+		text += fmt.Sprintf(" The agent that runs here has %s.", counted(problems, "Problem"))
+	}
 	return text
+}
+
+// counted is a number of things.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

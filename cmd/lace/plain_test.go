@@ -69,7 +69,7 @@ func TestNamesReachNoTerminal(t *testing.T) {
 	bad := spoilt(t, said)
 	for _, args := range [][]string{
 		{"get", "services"}, {"get", "services", "-o", "wide"}, {"get", "backends", "-o", "wide"}, {"get", "flows", "-o", "wide"},
-		{"get", "drops", "-o", "wide"}, {"get", "lane", "-o", "wide"}, {"get", "ports", "-o", "wide"}, {"get", "problems"}, {"get", "status"},
+		{"get", "drops", "-o", "wide"}, {"get", "lane", "-o", "wide"}, {"get", "ports", "-o", "wide"}, {"get", "problems"}, {"get", "status"}, {"check"},
 		{"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp"},
 		{"explain", "--from", "shopper", "--to", "10.96.0.10:80/tcp", "-o", "wide"},
 	} {
@@ -95,7 +95,7 @@ func wantPlain(t *testing.T, what, text string) {
 // Nor do the names of this machine's devices, and what the kernel says of them.
 func TestFindingsReachNoTerminal(t *testing.T) {
 	var out strings.Builder
-	if err := writeFindings(&out, screen.Table, []preflight.Finding{{Verdict: preflight.Warn, Check: "device" + hostile, Found: "p" + hostile, Do: "rename p" + hostile}}); err != nil {
+	if err := writeFindings(&out, screen.Table, []preflight.Finding{{Verdict: preflight.Warn, Check: "device" + hostile, Found: "p" + hostile, Do: "rename p" + hostile}}, "the end"); err != nil {
 		t.Fatal(err)
 	}
 	wantPlain(t, "check", out.String())

@@ -6,5 +6,6 @@
 // tested without the machine that deserves it. It must never change the machine, and it
 // needs no running Lace; where one runs, its own word is looked at too.
 //
-// Cost: a few dozen netlink messages and BPF probes, well under a second.
+// Cost: a few dozen netlink messages and BPF probes, well under a second, and up to two more
+// for an agent that does not answer.
 package preflight

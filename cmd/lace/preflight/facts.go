@@ -19,8 +19,9 @@ type Facts struct {
 	Fastpath      *Fastpath // of a running or earlier fast path; nil: none
 	FastpathAlive bool      // its lock is held
 	Pins          []string  // pinned objects under Places.BPFFS
-	KubeProxy     []string  // signs that kube-proxy programs this node
-	NoCgroupRoot  string    // why the root of the cgroup2 hierarchy is out of reach from here; empty: it is in reach
+	Agent         Agent
+	KubeProxy     []string // signs that kube-proxy programs this node
+	NoCgroupRoot  string   // why the root of the cgroup2 hierarchy is out of reach from here; empty: it is in reach
 }
 
 // Feature is one ability of the kernel. Error is empty when it is there.

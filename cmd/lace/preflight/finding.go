@@ -1,5 +1,7 @@
 package preflight
 
+import "lace-cni.io/lace/slowpath/adminserver/api"
+
 // Verdict about one thing.
 type Verdict string
 
@@ -15,11 +17,25 @@ type Finding struct {
 	Check   string  `json:"check"`
 	Found   string  `json:"found"`
 	Do      string  `json:"do,omitempty"`
+
+	Problem *api.Problem `json:"problem,omitempty"` // that Found says in one line
+	Place   *Place       `json:"place,omitempty"`   // of its object
 }
 
-func ok(check, found string) Finding       { return Finding{OK, check, found, ""} }
-func warn(check, found, do string) Finding { return Finding{Warn, check, found, do} }
-func fail(check, found, do string) Finding { return Finding{Fail, check, found, do} }
+// Place is where the object of a Problem is written.
+type Place struct {
+	File     string `json:"file"`
+	Document int    `json:"document"`
+	Line     int    `json:"line"`
+}
+
+func ok(check, found string) Finding { return Finding{Verdict: OK, Check: check, Found: found} }
+func warn(check, found, do string) Finding {
+	return Finding{Verdict: Warn, Check: check, Found: found, Do: do}
+}
+func fail(check, found, do string) Finding {
+	return Finding{Verdict: Fail, Check: check, Found: found, Do: do}
+}
 
 // Failed says whether any finding forbids Lace to run.
 func Failed(findings []Finding) bool {

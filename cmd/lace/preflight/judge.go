@@ -13,7 +13,8 @@ func Judge(f Facts) (out []Finding) {
 	out = append(out, judgeForwarding(f.Forwarding)...)
 	out = append(out, judgeCgroup(f.NoCgroupRoot), judgeKubeProxy(f.KubeProxy), judgeFastpath(f))
 	out = append(out, judgeTrunk(&f)...)
-	return append(out, judgeDevices(&f)...)
+	out = append(out, judgeDevices(&f)...)
+	return append(out, judgeAgent(&f)...)
 }
 
 // The oldest kernel with tcx, on which every claim rests.

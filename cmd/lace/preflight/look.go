@@ -27,6 +27,7 @@ func Look(p Places) Facts {
 		Forwarding:   lookAtForwarding(),
 		Devices:      lookAtDevices(),
 		Pins:         lookAtPins(p.BPFFS),
+		Agent:        askAgent(p.StateDir),
 		KubeProxy:    kubeproxy.Look().Words(),
 		NoCgroupRoot: lookForCgroupRoot(),
 	}

@@ -128,9 +128,9 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("no agent at %s: start lace-agent, or name the state directory of the one that runs (--state-dir)", c.socket)
+		return &AbsentError{fmt.Sprintf("no agent at %s: start lace-agent, or name the state directory of the one that runs (--state-dir)", c.socket)}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("the agent at %s is gone: start lace-agent", c.socket)
+		return &AbsentError{fmt.Sprintf("the agent at %s is gone: start lace-agent", c.socket)}
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the agent at %s may only be asked by root or its own user", c.socket)
 	}
@@ -140,6 +140,11 @@ func (c *Client) explain(err error) error {
 	}
 	return fmt.Errorf("asking the agent at %s: %w", c.socket, err)
 }
+
+// AbsentError says that nobody listens at the socket.
+type AbsentError struct{ message string }
+
+func (e *AbsentError) Error() string { return e.message }
 
 // RefusedError is an answer that says no: a bad question or something missing.
 type RefusedError struct {
