@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
+	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // programmed is what becomes of objects: Problems, and lines for what each Service gives at
@@ -23,8 +26,38 @@ type programmed struct {
 	gives    map[string][]string
 }
 
-// program takes objects all the way into tables.
+// program takes objects all the way into tables. The Problems are those that a publisher has.
 func program(t *testing.T, all []objects) programmed {
+	t.Helper()
+	problems, err := publish.Rehearse(publish.Config{Node: "n1", Ranges: serviceRanges}, changesOf(all), nil, wired())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return programmed{problems, tablesOf(t, all)}
+}
+
+// serviceRanges are those that the ClusterIPs of right Services are in.
+var serviceRanges = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")}
+
+// changesOf declares a node and the objects, as a source does.
+func changesOf(all []objects) []source.Change {
+	add := func(to []source.Change, k source.Kind, o metav1.Object) []source.Change {
+		return append(to, source.Change{Kind: k, Name: model.Name{Namespace: o.GetNamespace(), Name: o.GetName()}, Object: o})
+	}
+	out := add(nil, source.Node, &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	for _, a := range all {
+		out = add(out, source.Service, a.service)
+		for _, s := range a.slices {
+			if s != nil {
+				out = add(out, source.EndpointSlice, s)
+			}
+		}
+	}
+	return out
+}
+
+// tablesOf is what each Service gives, by namespace.
+func tablesOf(t *testing.T, all []objects) map[string][]string {
 	t.Helper()
 	o := resolve.NewObjects()
 	o.PutNode("n1", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
@@ -37,7 +70,7 @@ func program(t *testing.T, all []objects) programmed {
 		}
 	}
 	wiring := wired()
-	here, problems := o.Here("n1")
+	here, _ := o.Here("n1")
 	here.NodePorts = resolve.NodePorts{}.Of(here, &wiring)
 	here.Aliases = resolve.Own(&wiring)
 	c := compile.New(nil)
@@ -45,14 +78,12 @@ func program(t *testing.T, all []objects) programmed {
 	c.SetAttachments(wiring)
 	var served []*model.Service
 	for _, n := range o.Names() {
-		s, ps := o.Resolve(n, here)
-		problems = append(problems, ps...)
-		if s != nil {
+		if s, _ := o.Resolve(n, here); s != nil {
 			served = append(served, s)
 			c.SetService(s)
 		}
 	}
-	b, more, err := c.Snapshot(1, time.Unix(1, 0))
+	b, _, err := c.Snapshot(1, time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +91,7 @@ func program(t *testing.T, all []objects) programmed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return programmed{append(problems, more...), given(tables, served)}
+	return given(tables, served)
 }
 
 // given are the lines of the tables by the namespace of the Service that has the frontend.

@@ -2,14 +2,11 @@ package publish_test
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"lace-cni.io/lace/control/model"
@@ -28,7 +25,6 @@ func saidOf(p model.Problem) said { return said{p.Kind, p.Object, p.Field, p.Rea
 // of a folder beforehand is what a publisher says of the same objects, on a node with devices
 // and addresses; and each is said with the file of its object.
 func TestAFolderIsJudgedAsAPublisherDoes(t *testing.T) {
-	ranges := []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")}
 	made := 0
 	for n, m := range mistakes() {
 		for i := range rightServices {
@@ -40,11 +36,11 @@ func TestAFolderIsJudgedAsAPublisherDoes(t *testing.T) {
 			made++
 			t.Run(fmt.Sprintf("%s, in %s", m.name, rightServices[i].namespace), func(t *testing.T) {
 				files := newFiles(t, all)
-				j, err := manifests.Judge(t.Context(), files.path, manifests.Config{Node: "n1", Ranges: ranges})
+				j, err := manifests.Judge(t.Context(), files.path, manifests.Config{Node: "n1", Ranges: serviceRanges})
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := runUnready(t, publish.Config{Path: filepath.Join(t.TempDir(), "snapshot"), Ranges: ranges})
+				p := runUnready(t, publish.Config{Path: filepath.Join(t.TempDir(), "snapshot"), Ranges: serviceRanges})
 				p.Apply(files.changes, nil)
 				p.Synced()
 				p.SetAttachments(wired(), nil)
@@ -77,30 +73,18 @@ type files struct {
 }
 
 func newFiles(t *testing.T, all []objects) *files {
-	f := &files{path: t.TempDir(), places: map[string]string{}}
-	f.add(t, source.Node, &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-	for _, a := range all {
-		f.add(t, source.Service, a.service)
-		for _, s := range a.slices {
-			if s != nil {
-				f.add(t, source.EndpointSlice, s)
-			}
+	t.Helper()
+	f := &files{path: t.TempDir(), changes: changesOf(all), places: map[string]string{}}
+	for i, c := range f.changes {
+		text, err := yaml.Marshal(c.Object)
+		if err != nil {
+			t.Fatal(err)
 		}
+		name := fmt.Sprintf("%03d.yaml", i)
+		if err := os.WriteFile(filepath.Join(f.path, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.places[string(c.Kind)+" "+c.Name.String()] = name
 	}
 	return f
-}
-
-func (f *files) add(t *testing.T, k source.Kind, o metav1.Object) {
-	t.Helper()
-	name := model.Name{Namespace: o.GetNamespace(), Name: o.GetName()}
-	text, err := yaml.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := fmt.Sprintf("%03d.yaml", len(f.changes))
-	if err := os.WriteFile(filepath.Join(f.path, file), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f.changes = append(f.changes, source.Change{Kind: k, Name: name, Object: o})
-	f.places[string(k)+" "+name.String()] = file
 }
