@@ -87,7 +87,7 @@ func placed(p *manifests.Problem) preflight.Finding {
 	told := api.Problem(p.Problem)
 	out := preflight.OfProblem(preflight.Fail, check, &told)
 	if at != (dir.Place{}) {
-		out.Place = &preflight.Place{File: at.File, Document: at.Document, Line: at.Line}
+		out.Place = &preflight.Place{File: at.File, Document: at.Document, Line: at.Line, Item: at.Item}
 	}
 	return out
 }

@@ -27,6 +27,7 @@ type Place struct {
 	File     string `json:"file"`
 	Document int    `json:"document"`
 	Line     int    `json:"line"`
+	Item     string `json:"item,omitempty"` // of a list
 }
 
 func ok(check, found string) Finding { return Finding{Verdict: OK, Check: check, Found: found} }

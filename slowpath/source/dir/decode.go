@@ -162,7 +162,7 @@ func (r *reader) single(at string, text []byte, into runtime.Object) {
 	if !r.strictly(at, text, into) {
 		return
 	}
-	o := Object{Object: into, Place: Place{r.file, r.doc.number, r.doc.first()}}
+	o := Object{Object: into, Place: Place{r.file, r.doc.number, r.doc.first(), at}}
 	var meta *metav1.ObjectMeta
 	switch v := into.(type) {
 	case *corev1.Service:

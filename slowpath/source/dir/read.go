@@ -16,6 +16,8 @@ type Place struct {
 	File     string
 	Document int // of the file, from 1, as Problems count them
 	Line     int // of the file, from 1: the first one of the document that is not empty
+
+	Item string // of a list, as items[3]; empty: the object is the document
 }
 
 // String is the place in the words of a Problem; empty: none.
@@ -23,7 +25,11 @@ func (p Place) String() string {
 	if p.File == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s line %d", documentName(p.File, p.Document), p.Line)
+	s := fmt.Sprintf("%s line %d", documentName(p.File, p.Document), p.Line)
+	if p.Item != "" {
+		s += " " + p.Item
+	}
+	return s
 }
 
 // Reading is what a folder says at one moment: what a Dir delivers first.

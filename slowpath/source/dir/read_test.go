@@ -46,7 +46,7 @@ func TestReadNamesThePlaceOfEachObject(t *testing.T) {
 	}
 	want := []string{
 		"EndpointSlice demo/web-1: b.yaml document 2 line 11",
-		"Node n0: l.json document 1 line 1",
+		"Node n0: l.json document 1 line 1 items[0]",
 		"Node n1: a.yml document 1 line 1",
 		"Service demo/other: z.yaml document 1 line 1",
 		"Service demo/web: b.yaml document 1 line 4",
