@@ -21,8 +21,9 @@ func newCheck() *cobra.Command {
 			"running agent for its Problems. It changes nothing and needs no running Lace. Exit code 1:\n" +
 			"something must be mended; a Problem of one object is none of that.\n\n" +
 			"With --source-dir it looks at nothing of the machine, but at a folder of YAML before an agent\n" +
-			"gets it: it says every Problem that an agent would have, with file, document and line. That\n" +
-			"needs no privileges and no running Lace. Exit code 1: there is a Problem.",
+			"gets it: it says the Problems that its objects would be to an agent, with file, document and line;\n" +
+			"what only a node knows, such as a pod that has an address, shows there. It needs no privileges and\n" +
+			"no running Lace. Exit code 1: there is a Problem.",
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return folder.judge(cmd) },
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
