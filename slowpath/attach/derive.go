@@ -120,9 +120,8 @@ func (d *derivation) checkMTU(ports []model.Port) {
 	}
 	for _, p := range ports {
 		if p.MTU > d.trunk.MTU {
-			d.problem(p.Device, "MTUExceedsTrunk",
-				"MTU %d exceeds the trunk's %d: senders of larger packets to Services are told to keep to that; lower the device's MTU to %d, or raise the trunk's (lace-fastpath --trunk-mtu)",
-				p.MTU, d.trunk.MTU, d.trunk.MTU)
+			what, do := TooLong(p.MTU, d.trunk.MTU)
+			d.problem(p.Device, "MTUExceedsTrunk", "%s; %s", what, do)
 		}
 	}
 }

@@ -3,10 +3,9 @@ package preflight
 import (
 	"fmt"
 	"strings"
-)
 
-// LargestTrunkMTU is what XDP in a veth's driver carries with pages of 4 KiB.
-const LargestTrunkMTU = 3506
+	"lace-cni.io/lace/slowpath/attach"
+)
 
 // judgeTrunk looks at the trunk where there is one: the checksum offload that would make
 // every punted packet wrong, and the mode in force.
@@ -42,28 +41,28 @@ func checksumsOnSend(offloads map[string]bool) bool {
 
 // judgeDevices gives a line to each device that could carry Services' packets.
 func judgeDevices(f *Facts) (out []Finding) {
-	limit, whose := LargestTrunkMTU, "the largest trunk's"
+	limit := attach.MostTrunkMTU
 	if lace0 := f.device(TrunkDevice); lace0 != nil {
-		limit, whose = lace0.MTU, "the trunk's"
+		limit = lace0.MTU
 	} else if f.Fastpath != nil && f.Fastpath.TrunkMTU > 0 {
-		limit, whose = f.Fastpath.TrunkMTU, "the trunk's"
+		limit = f.Fastpath.TrunkMTU
 	}
 	for i := range f.Devices {
 		d := &f.Devices[i]
 		if d.Name != TrunkDevice {
-			out = append(out, judgeDevice(d, limit, whose)...)
+			out = append(out, judgeDevice(d, limit)...)
 		}
 	}
 	return out
 }
 
-func judgeDevice(d *Device, limit int, whose string) (out []Finding) {
+func judgeDevice(d *Device, trunk int) (out []Finding) {
 	check := "device " + d.Name
-	switch {
-	case d.MTU > limit && d.Up:
-		out = append(out, fail(check, fmt.Sprintf("MTU %d is above %s, %d: large packets would be dropped", d.MTU, whose, limit),
-			fmt.Sprintf("ip link set %s mtu %d, or restart lace-fastpath after raising it", d.Name, limit)))
-	case d.Offloads["rx-lro"]:
+	if d.MTU > trunk && d.Up {
+		what, do := attach.TooLong(d.MTU, trunk)
+		out = append(out, warn(check, what, do))
+	}
+	if d.Offloads["rx-lro"] {
 		out = append(out, fail(check, "large receive offload is on: it glues packets that are to be forwarded",
 			"ethtool -K "+d.Name+" lro off"))
 	}

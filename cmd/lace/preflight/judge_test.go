@@ -62,7 +62,8 @@ func TestEachFault(t *testing.T) {
 		{"checksum offload on the trunk", func(f *Facts) { f.Devices[1].Offloads["tx-checksum-ip-generic"] = true }, Fail, "trunk lace0", "tx-checksum", "tx off"},
 		{"a trunk whose offloads are unknown", func(f *Facts) { f.Devices[1].Offloads = nil }, Warn, "trunk lace0", "offloads", "ethtool -k"},
 		{"a trunk that is down", func(f *Facts) { f.Devices[1].Up = false }, Fail, "trunk lace0", "down", "ip link set lace0 up"},
-		{"a device with a larger MTU than the trunk", func(f *Facts) { f.Devices[0].MTU = 9000 }, Fail, "device eth0", "9000", "mtu 1500"},
+		{"a device with a larger MTU than the trunk", func(f *Facts) { f.Devices[0].MTU = 3000 }, Warn, "device eth0", "MTU 3000 exceeds the trunk's 1500", "--trunk-mtu 3000"},
+		{"one that no trunk fits", func(f *Facts) { f.Devices[0].MTU = 9000 }, Warn, "device eth0", "MTU 9000 exceeds the trunk's 1500", "MTU to 1500; no trunk takes more than 3506"},
 		{"large receive offload", func(f *Facts) { f.Devices[0].Offloads["rx-lro"] = true }, Fail, "device eth0", "large receive", "lro off"},
 	}
 	for _, c := range cases {
@@ -109,12 +110,20 @@ func TestLockedMemory(t *testing.T) {
 	}
 }
 
+// What is odd about a device hides nothing that is wrong with it.
+func TestADeviceWithTwoFaults(t *testing.T) {
+	f := Facts{Devices: []Device{{Name: "eth0", Up: true, MTU: 9000, Offloads: map[string]bool{"rx-lro": true}}}}
+	if got := judgeDevices(&f); len(got) != 2 || got[0].Verdict != Warn || got[1].Verdict != Fail {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Without a trunk, devices are measured against the largest one that can be made; a device
 // that is down does not matter.
 func TestMTUWithoutTrunk(t *testing.T) {
 	f := Facts{Devices: []Device{{Name: "eth0", Up: true, MTU: 3506}, {Name: "eth1", Up: true, MTU: 3507}, {Name: "eth2", MTU: 9000}}}
 	got := judgeDevices(&f)
-	if got[0].Verdict != OK || got[1].Verdict != Fail || got[2].Verdict != OK {
+	if got[0].Verdict != OK || got[1].Verdict != Warn || got[2].Verdict != OK {
 		t.Errorf("%+v", got)
 	}
 }
