@@ -53,7 +53,7 @@ func (s servicePort) addresses() string {
 }
 
 // notServed are the addresses that the Service asks for and Lace does not carry for it, with
-// their kinds and with who has them instead.
+// their kinds and with who has them instead, or why nobody has.
 func (s servicePort) notServed() string {
 	var out []string
 	for _, f := range s.port.Frontends {
@@ -61,6 +61,9 @@ func (s servicePort) notServed() string {
 			text := f.Kind + " " + s.address(f)
 			if f.Holder != "" {
 				text += " (of " + f.Holder + ")"
+			}
+			if f.Why != "" {
+				text += " (" + f.Why + ")"
 			}
 			out = append(out, text)
 		}
@@ -73,6 +76,9 @@ func (s servicePort) notServed() string {
 func (s servicePort) address(f api.Frontend) string {
 	if f.Port == s.port.Port && f.Kind != model.NodePort.String() {
 		return f.Address
+	}
+	if f.Address == "" {
+		return figure(f.Port)
 	}
 	return net.JoinHostPort(f.Address, figure(f.Port))
 }

@@ -154,6 +154,7 @@ type ServicePort struct {
 	Name      string
 	Protocol  Protocol
 	Port      uint16
+	NodePort  uint16 // that is asked for, whether an address of the node answers it or not; 0: none
 	Frontends []Frontend
 	Families  map[int]FamilyChoice // key 4 or 6
 }

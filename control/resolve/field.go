@@ -56,17 +56,17 @@ func nodePorts(svc *corev1.Service, ports []servicePort, r *report) {
 	for i := range ports {
 		p := &ports[i]
 		field := fmt.Sprintf("spec.ports[%d].nodePort", p.index)
-		key := portKey{p.Protocol, p.nodePort}
+		key := portKey{p.Protocol, p.NodePort}
 		switch {
-		case p.nodePort == 0:
+		case p.NodePort == 0:
 		case !external(svc) && r.typeTold:
-			p.nodePort = 0
+			p.NodePort = 0
 		case !external(svc):
-			r.add(field, "NoEffect", "%d is not opened: a Service of this type has no node ports; make it NodePort or LoadBalancer, or remove the number", p.nodePort)
-			p.nodePort = 0
+			r.add(field, "NoEffect", "%d is not opened: a Service of this type has no node ports; make it NodePort or LoadBalancer, or remove the number", p.NodePort)
+			p.NodePort = 0
 		case taken[key]:
-			r.add(field, "DuplicatePort", "%d/%s is that of an earlier port already; give each its own", p.nodePort, p.Protocol)
-			p.nodePort = 0
+			r.add(field, "DuplicatePort", "%d/%s is that of an earlier port already; give each its own", p.NodePort, p.Protocol)
+			p.NodePort = 0
 		default:
 			taken[key] = true
 		}

@@ -111,7 +111,7 @@ func frontends(p *servicePort, from []origin) (out []model.Frontend) {
 	for _, o := range from {
 		f := model.Frontend{Kind: o.kind, Addr: o.addr, Port: p.Port, Protocol: p.Protocol, AliasOf: o.aliasOf}
 		if o.kind == model.NodePort {
-			if f.Port = p.nodePort; f.Port == 0 {
+			if f.Port = p.NodePort; f.Port == 0 {
 				continue
 			}
 		}

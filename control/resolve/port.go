@@ -27,8 +27,7 @@ func protocol(p corev1.Protocol) (model.Protocol, bool) {
 // servicePort is a valid port of a Service; index is its place in spec.ports.
 type servicePort struct {
 	model.ServicePort
-	nodePort uint16
-	index    int
+	index int
 }
 
 type portKey struct {
@@ -64,8 +63,8 @@ func ports(svc *corev1.Service, r *report) (out []servicePort) {
 		}
 		names[p.Name], numbers[key] = true, true
 		s := servicePort{ServicePort: model.ServicePort{Name: p.Name, Protocol: proto, Port: port}, index: i}
-		if s.nodePort, ok = number(p.NodePort); !ok && p.NodePort != 0 {
-			s.nodePort = 0
+		if s.NodePort, ok = number(p.NodePort); !ok && p.NodePort != 0 {
+			s.NodePort = 0
 			r.add(field("nodePort"), "BadPort", "%d is no port number; write 1 to 65535, or leave it out", p.NodePort)
 		}
 		out = append(out, s)

@@ -2,6 +2,7 @@ package adminserver
 
 import (
 	"net/http"
+	"slices"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/packet"
@@ -56,6 +57,7 @@ func portOf(svc *model.Service, p *model.ServicePort, state *publish.State, tabl
 			Served: holder == "" && served(&f, svc.Network, tables),
 		})
 	}
+	out.Frontends = append(out.Frontends, unanswered(p, state)...)
 	without := leftOut(tables, svc.Network)
 	for _, family := range families {
 		if c, ok := p.Families[family.number]; ok {
@@ -64,6 +66,23 @@ func portOf(svc *model.Service, p *model.ServicePort, state *publish.State, tabl
 				Internal: choiceOf(&c.Internal, node, without),
 				External: choiceOf(&c.External, node, without),
 				Cluster:  choiceOf(&c.Cluster, node, without),
+			})
+		}
+	}
+	return out
+}
+
+// unanswered are the node ports of a port that no address of the node answers, one for each
+// family of the Service of which the Problem NoNodePortAddress speaks.
+func unanswered(p *model.ServicePort, state *publish.State) (out []api.Frontend) {
+	if p.NodePort == 0 {
+		return nil
+	}
+	for _, family := range families {
+		if _, has := p.Families[family.number]; has && slices.Contains(state.Unanswered, family.number) {
+			out = append(out, api.Frontend{
+				Kind: model.NodePort.String(), Port: p.NodePort,
+				Why: "no " + family.name + " address of this node is to answer it",
 			})
 		}
 	}

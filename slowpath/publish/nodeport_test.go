@@ -29,11 +29,16 @@ func TestNodePortsThatVanish(t *testing.T) {
 	told := func(s *publish.State) bool {
 		return slices.ContainsFunc(s.Problems, func(p model.Problem) bool { return p.Object == "n1" && p.Reason == "NoNodePortAddress" })
 	}
-	await(t, p, "the Problem", told)
+	if s := await(t, p, "the Problem", told); !slices.Equal(s.Unanswered, []int{4}) || s.Services[0].Ports[0].NodePort != 30080 {
+		t.Errorf("families whose node ports nobody answers %v, node port %d; want [4] and 30080", s.Unanswered, s.Services[0].Ports[0].NodePort)
+	}
 	right := n.DeepCopy()
 	right.Status.Addresses[0].Address = "192.168.7.11"
 	p.Apply([]source.Change{{Kind: source.Node, Name: model.Name{Name: "n1"}, Object: right}}, nil)
 	s := await(t, p, "no Problem", func(s *publish.State) bool { return !told(s) })
+	if len(s.Unanswered) > 0 {
+		t.Errorf("node ports of %v are said to be answered by nobody", s.Unanswered)
+	}
 	if f := s.Services[0].Ports[0].Frontends; !slices.ContainsFunc(f, func(f model.Frontend) bool { return f.Kind == model.NodePort }) {
 		t.Errorf("frontends %v, want the node port among them", f)
 	}

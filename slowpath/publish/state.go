@@ -20,6 +20,7 @@ type State struct {
 	Services    []*model.Service // those that are proxied, sorted by namespace and name
 	Attachments model.Attachments
 	External    []netip.Addr    // addresses outside the service ranges that are Services' whole, sorted
+	Unanswered  []int           // families, 4 and 6, whose node ports no address of the node answers though one is meant
 	Lost        model.Lost      // what Services ask for and somebody else has
 	Problems    []model.Problem // sorted by kind and object
 }

@@ -26,6 +26,9 @@ func (w *work) write() (*State, error) {
 		w.latency.forget()
 	}
 	next.External, next.Lost, next.Problems = w.compiler.External(), w.compiler.Lost(), w.allProblems()
+	if w.resolved {
+		next.Unanswered = w.config.At.Unanswered(w.node, &w.attached.attachments)
+	}
 	return next, nil
 }
 

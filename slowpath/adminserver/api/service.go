@@ -24,11 +24,12 @@ type ServicePort struct {
 
 // Frontend is one address that clients dial.
 type Frontend struct {
-	Kind    string `json:"kind"` // ClusterIP, NodePort, ExternalIP, LoadBalancer
-	Address string `json:"address"`
+	Kind    string `json:"kind"`    // ClusterIP, NodePort, ExternalIP, LoadBalancer
+	Address string `json:"address"` // empty: the node port would be at one of the node, and there is none
 	Port    uint16 `json:"port"`
 	Served  bool   `json:"served"`           // it is in the tables: packets to it are carried, to this Service
 	Holder  string `json:"holder,omitempty"` // who has it instead: another Service, the node, a pod or the API server
+	Why     string `json:"why,omitempty"`    // why it is not served, where nobody else has it
 }
 
 // Family holds the choices for one address family.
