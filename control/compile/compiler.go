@@ -27,6 +27,7 @@ type Compiler struct {
 
 	reserved      map[netip.AddrPort]bool // what API servers listen on, TCP
 	reservedSpots map[spot]bool
+	own           ownPorts
 	endpoints     map[spot]int32                  // how many backends have an address
 	balancers     map[spot]map[*frontend]struct{} // those that a balancer's address gives
 	hosts         map[spot]bool                   // host routes of somebody else
@@ -62,6 +63,7 @@ func New(previous *table.Snapshot) *Compiler {
 		backends:  map[key]*backend{},
 		contested: map[*frontend]struct{}{},
 		refused:   map[*frontend]struct{}{},
+		own:       newOwnPorts(),
 		vips:      map[spot]int{},
 		endpoints: map[spot]int32{},
 		balancers: map[spot]map[*frontend]struct{}{},

@@ -53,6 +53,7 @@ func (c *Compiler) link(l *claim) {
 	i, _ := slices.BinarySearchFunc(f.claims, l, older)
 	f.claims = slices.Insert(f.claims, i, l)
 	c.balance(f)
+	c.door(f)
 	c.touchFrontend(f)
 }
 
@@ -60,6 +61,7 @@ func (c *Compiler) unlink(l *claim) {
 	f := l.frontend
 	f.claims = slices.DeleteFunc(f.claims, func(o *claim) bool { return o == l })
 	c.balance(f)
+	c.door(f)
 	c.touchFrontend(f)
 }
 

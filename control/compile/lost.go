@@ -38,7 +38,10 @@ func (l *claim) place() model.Place {
 
 // whose says who has the address of a claim that is barred, with the reason of its Problem.
 func (c *Compiler) whose(l *claim) (reason, whose string) {
+	answered := c.answered(l)
 	switch r := c.residents[l.spot()]; {
+	case answered != "":
+		return "AddressOfLace", answered
 	case c.kept(l):
 		return "AddressOfAPIServer", "the API server"
 	case r.kind == model.PortPod:

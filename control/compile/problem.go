@@ -15,7 +15,7 @@ func serviceProblem(s *model.Service, field, reason, format string, args ...any)
 
 // problems lists everything that the last snapshot does not honour, sorted.
 func (c *Compiler) problems() []model.Problem {
-	out := slices.Concat(c.wiringProblems, c.roomProblems(), c.conflicts(), c.refusals(), c.loops())
+	out := slices.Concat(c.wiringProblems, c.roomProblems(), c.conflicts(), c.refusals(), c.unasked(), c.loops())
 	for _, p := range c.notices {
 		out = append(out, p)
 	}

@@ -24,8 +24,16 @@ func (c *Compiler) SetService(s *model.Service) {
 	next := c.prepare(s)
 	last := c.services[s.Name]
 	if last != nil && last.same(next) {
+		was := last.declared.HealthPort
 		last.declared = s
+		if was != s.HealthPort {
+			c.ask(s.Name, was, s.HealthPort)
+		}
 		return
+	}
+	was := uint16(0)
+	if last != nil {
+		was = last.declared.HealthPort
 	}
 	// In before out: what both have must not be let go in between.
 	for _, r := range next.refs {
@@ -39,6 +47,7 @@ func (c *Compiler) SetService(s *model.Service) {
 	}
 	c.services[s.Name] = next
 	c.count(next, 1)
+	c.ask(s.Name, was, s.HealthPort)
 }
 
 // DeleteService withdraws a Service; one that is not there is no error.
@@ -46,6 +55,7 @@ func (c *Compiler) DeleteService(n model.Name) {
 	if s := c.services[n]; s != nil {
 		c.withdraw(s)
 		delete(c.services, n)
+		c.ask(n, s.declared.HealthPort, 0)
 		delete(c.notices, n)
 	}
 }

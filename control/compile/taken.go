@@ -80,7 +80,7 @@ func (c *Compiler) SetNodes(addresses map[netip.Addr]bool) {
 // claim is void. Of the node's own addresses a Service may have single ports, but not as
 // its ClusterIP, which is meant to be an address of its own.
 func (c *Compiler) barred(l *claim) bool {
-	if c.kept(l) {
+	if c.kept(l) || c.answered(l) != "" {
 		return true
 	}
 	r, there := c.residents[l.spot()]
@@ -155,6 +155,11 @@ func (c *Compiler) refusals() (out []model.Problem) {
 			continue
 		}
 		reason, whose := c.whose(l)
+		if c.answered(l) != "" {
+			out = append(out, serviceProblem(s.declared, fieldOf(l.kind), reason,
+				"%s is the port of %s, which keeps it, so the Service is not served there; give it another number", &l.key, whose))
+			continue
+		}
 		instead := "give it an address of the service range"
 		if l.kind != model.ClusterIP {
 			instead = "give it an address that nobody has"

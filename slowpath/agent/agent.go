@@ -83,7 +83,7 @@ func serve(ctx context.Context, c *Config) error {
 	mended := newRepairs()
 	publisher, err := publish.New(publish.Config{
 		Node: c.NodeName, Path: c.path("snapshot"), Settings: c.Settings, At: c.NodePorts, Log: c.Log,
-		Reserved: c.APIServers, Partial: c.SourcePart, Ranges: c.ServiceCIDRs, Ranged: func(all []netip.Prefix) { follower.SetRanges(all) },
+		Reserved: c.APIServers, AgentPorts: c.ports(), Partial: c.SourcePart, Ranges: c.ServiceCIDRs, Ranged: func(all []netip.Prefix) { follower.SetRanges(all) },
 		Latency:  func(d time.Duration) { m.Programmed(d); seen.programmed(d) },
 		Took:     func(d time.Duration) { m.PublishTook(d) },
 		Repaired: mended.note(repairSnapshot), Taken: c.taken,

@@ -14,7 +14,7 @@ import (
 const portsEvery = 5 * time.Second
 
 // portWatch finds node ports that a process of the node listens on too, and keeps the range
-// of source ports to Lace.
+// of source ports, and node ports, from being given to processes.
 type portWatch struct {
 	proc     string
 	node     string
@@ -56,21 +56,51 @@ func (w *portWatch) look(s *publish.State) (out []model.Problem) {
 	if s == nil || len(s.Node.NodePorts) == 0 {
 		return out
 	}
+	all := nodePorts(s)
+	if len(all) == 0 {
+		return out
+	}
+	if _, err := w.reserved.Reserve(all...); err != nil {
+		out = append(out, model.Problem{Kind: "Node", Object: w.node, Reason: "NodePortsNotReserved", Message: fmt.Sprintf(
+			"connections of the node's own processes that get a node port as their source port get no answers, and which they get could not be set: %v; keep node ports out of net.ipv4.ip_local_port_range, or add them to net.ipv4.ip_local_reserved_ports", err)})
+	}
 	listening, err := hostport.Listening(w.proc)
 	if err != nil {
 		return append(out, model.Problem{Kind: "Node", Object: w.node, Reason: "SocketsUnreadable", Message: fmt.Sprintf("whether processes listen on node ports is not known: %v", err)})
 	}
+	for _, svc := range s.Services { // whether the agent has got these is told where it listens
+		delete(listening, hostport.Port{Protocol: model.TCP, Number: svc.HealthPort})
+	}
 	for _, svc := range s.Services {
-		out = append(out, shared(svc, listening)...)
+		out = append(out, shared(svc, s.Lost, listening)...)
 	}
 	return out
 }
 
-// shared names the node ports of a Service that a process listens on, each once.
-func shared(s *model.Service, listening map[hostport.Port]bool) (out []model.Problem) {
+// nodePorts are all that Services have here.
+func nodePorts(s *publish.State) (out []hostport.Span) {
+	for _, svc := range s.Services {
+		for i := range svc.Ports {
+			for _, f := range svc.Ports[i].Frontends {
+				if f.Kind == model.NodePort {
+					out = append(out, hostport.Span{First: f.Port, Last: f.Port})
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// shared names the node ports of a Service that a process listens on, each once; what the
+// Service does not have is left out.
+func shared(s *model.Service, lost model.Lost, listening map[hostport.Port]bool) (out []model.Problem) {
 	for i := range s.Ports {
 		for _, f := range s.Ports[i].Frontends {
 			if f.Kind != model.NodePort || !listening[hostport.Port{Protocol: f.Protocol, Number: f.Port}] {
+				continue
+			}
+			if _, gone := lost[model.Place{Service: s.Name, Network: s.Network, Addr: f.Addr, Port: f.Port, Protocol: f.Protocol}]; gone {
 				continue
 			}
 			out = append(out, model.Problem{Kind: "Service", Object: s.Name.String(), Field: fmt.Sprintf("spec.ports[%d].nodePort", i), Reason: "PortInUse", Message: fmt.Sprintf(

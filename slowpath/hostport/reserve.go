@@ -21,23 +21,31 @@ type Reservation struct {
 func (r Reservation) given() string    { return filepath.Join(r.Sys, "ip_local_port_range") }
 func (r Reservation) reserved() string { return filepath.Join(r.Sys, "ip_local_reserved_ports") }
 
-// Reserve writes only when the span lies in the range of ports that processes are given and
-// is not reserved already, and adds to what is reserved. It reports whether it wrote.
+// Reserve writes only when some of the spans lie in the range of ports that processes are
+// given and are not reserved already, and adds these to what is reserved. It reports whether
+// it wrote.
 //
 // The record is written first: what follows from a record without its ports is nothing.
-func (r Reservation) Reserve(want Span) (bool, error) {
+func (r Reservation) Reserve(wanted ...Span) (bool, error) {
 	given, err := spansIn(r.given())
 	if err != nil {
 		return false, err
 	}
-	if len(given) != 2 || !want.overlaps(Span{given[0].First, given[1].First}) {
+	if len(given) != 2 {
+		return false, nil
+	}
+	want := slices.DeleteFunc(slices.Clone(wanted), func(s Span) bool { return !s.overlaps(Span{given[0].First, given[1].First}) })
+	if len(want) == 0 {
 		return false, nil
 	}
 	reserved, err := spansIn(r.reserved())
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(reserved, func(s Span) bool { return s.First <= want.First && want.Last <= s.Last }) {
+	var there ports
+	there.set(true, reserved...)
+	want = slices.DeleteFunc(want, there.has)
+	if len(want) == 0 {
 		return false, nil
 	}
 	before, err := r.recorded()
@@ -45,10 +53,10 @@ func (r Reservation) Reserve(want Span) (bool, error) {
 		return false, err
 	}
 	var mine, all ports
-	mine.set(true, want)
+	mine.set(true, want...)
 	mine.set(false, reserved...) // somebody else's
 	mine.set(true, before...)
-	all.set(true, append(reserved, want)...)
+	all.set(true, append(reserved, want...)...)
 	if err := replace(r.Record, mine.text()); err != nil {
 		return false, fmt.Errorf("noting which ports are reserved: %w", err)
 	}

@@ -57,6 +57,21 @@ func TestReserve(t *testing.T) {
 	}
 }
 
+// TestReserveSeveral: of several spans those are reserved that processes could get, and no other.
+func TestReserveSeveral(t *testing.T) {
+	r := settings(t, "32768 60999", "40000,50000\n")
+	want := []Span{{30080, 30080}, {40000, 40000}, {40002, 40002}, {61000, 65535}, {50000, 50001}}
+	if wrote, err := r.Reserve(want...); !wrote || err != nil || r.read(t) != "40000,40002,50000-50001\n" {
+		t.Errorf("wrote %v, %v: %q", wrote, err, r.read(t))
+	}
+	if wrote, err := r.Reserve(want...); wrote || err != nil {
+		t.Errorf("written twice: %v", err)
+	}
+	if _, err := r.Release(); err != nil || r.read(t) != "40000,50000\n" {
+		t.Errorf("released, it is %q, %v", r.read(t), err)
+	}
+}
+
 // TestReleaseTakesItsOwn: what others reserved before and meanwhile stays, over restarts too.
 func TestReleaseTakesItsOwn(t *testing.T) {
 	r := settings(t, "1024 65535", "61500-61600,8080\n")

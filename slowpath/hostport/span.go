@@ -59,6 +59,16 @@ func (p *ports) set(in bool, spans ...Span) {
 	}
 }
 
+// has reports whether all of a span is in it.
+func (p *ports) has(s Span) bool {
+	for n := int(s.First); n <= int(s.Last); n++ {
+		if !p[n] {
+			return false
+		}
+	}
+	return true
+}
+
 // spans are as few as there can be, in order.
 func (p *ports) spans() (out []Span) {
 	for n := 0; n < len(p); n++ {

@@ -48,7 +48,7 @@ func Judge(ctx context.Context, path string, c Config) (*Judgement, error) {
 		places[[2]string{string(o.Kind), nameIn(&o)}] = o.Place
 	}
 	problems, err := publish.Rehearse(
-		publish.Config{Node: out.Node, Ranges: c.Ranges, At: everywhere},
+		publish.Config{Node: out.Node, Ranges: c.Ranges, At: everywhere, AgentPorts: []uint16{probesPort}},
 		changes, reading.Problems, attachments(out.Node, reading.Objects))
 	if err != nil {
 		return nil, err

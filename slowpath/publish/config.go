@@ -32,6 +32,10 @@ type Config struct {
 	// Reserved are the addresses and ports of the API servers, which no Service gets.
 	Reserved []netip.AddrPort
 
+	// AgentPorts are the TCP ports at which the agent answers on the node's addresses; no
+	// Service gets one as a node port.
+	AgentPorts []uint16
+
 	// Latency is told, for each change that a publication brought after the first one,
 	// how long ago the world changed. Took is told how long each publication took from
 	// the first change in it. Both are called by Run's goroutine and may be nil.

@@ -49,6 +49,7 @@ type work struct {
 
 func newWork(c *Config, compiler *compile.Compiler, generation uint64) work {
 	compiler.SetReserved(c.Reserved)
+	compiler.SetAgentPorts(c.AgentPorts)
 	objects := resolve.NewObjects()
 	objects.Partial = c.Partial
 	return work{

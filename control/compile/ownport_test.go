@@ -1,0 +1,130 @@
+package compile_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lace-cni.io/lace/control/compile"
+	"lace-cni.io/lace/control/model"
+)
+
+// opened has a node port, asked has a health check port; both say when they were made.
+func opened(t *testing.T, name string, port uint16, age int64) *model.Service {
+	s := reachable(service(t, name, "10.96.0."+map[string]string{"a": "1", "b": "2", "c": "3"}[name], "10.244.1.5:8080@n1"), model.NodePort, "172.30.0.11", port, model.PolicyCluster)
+	if age > 0 {
+		s.Created = time.Unix(age, 0)
+	}
+	return s
+}
+
+func asked(t *testing.T, name string, port uint16, age int64) *model.Service {
+	s := opened(t, name, 30001, age)
+	s.Ports[0].Frontends = s.Ports[0].Frontends[:1]
+	s.HealthPort = port
+	return s
+}
+
+// TestNodePortOfTheAgent: the agent's probes are answered by the agent; the Service says so, has
+// its other addresses, and others are as they were.
+func TestNodePortOfTheAgent(t *testing.T) {
+	c := compile.New(nil)
+	c.SetAttachments(twoPods())
+	c.SetAgentPorts([]uint16{10256})
+	c.SetService(opened(t, "a", 10256, 1))
+	c.SetService(opened(t, "b", 30080, 1))
+	c.SetService(reachable(service(t, "c", "10.96.0.3", "10.244.1.5:8080@n1"), model.ExternalIP, "172.30.0.11", 10256, model.PolicyCluster))
+	s, problems := snapshotProblems(t, c, 1)
+	diff(t, "frontends", map[string]string{
+		"10.96.0.1:80": "10.244.1.5:8080", "10.96.0.2:80": "10.244.1.5:8080", "10.96.0.3:80": "10.244.1.5:8080", "172.30.0.11:30080": "10.244.1.5:8080",
+	}, frontendsOf(s))
+	diff(t, "problems", []string{"Service demo/a AddressOfLace", "Service demo/c AddressOfLace"}, problemsOf(problems))
+	if m := problems[0].Message; !strings.Contains(m, "172.30.0.11:10256/TCP") || !strings.Contains(m, "lace-agent") {
+		t.Errorf("message %q", m)
+	}
+	lost := c.Lost()
+	if len(lost) != 2 {
+		t.Errorf("lost %v, want both", lost)
+	}
+	c.SetAgentPorts(nil)
+	s, problems = snapshotProblems(t, c, 2)
+	if len(problems) != 1 || frontendsOf(s)["172.30.0.11:10256"] == "" { // two want it now
+		t.Errorf("without the agent's port: %v, %v", frontendsOf(s), problemsOf(problems))
+	}
+}
+
+// TestNodePortAndHealthCheckPort: of a node port and a health check port of one number the
+// older Service keeps its own; the other one says so, and nobody else is concerned.
+func TestNodePortAndHealthCheckPort(t *testing.T) {
+	const port = 32000
+	node, health := []string{"Service demo/a AddressOfLace"}, []string{"Service demo/b AddressTaken"}
+	for _, tc := range []struct {
+		name         string
+		nodeAge, age int64 // of the node port's Service, and of the other
+		first        string
+		served       bool
+		want         []string
+	}{
+		{"the health check port is older", 2, 1, "a", false, node},
+		{"and comes first", 2, 1, "b", false, node},
+		{"the node port is older", 1, 2, "a", true, health},
+		{"and comes last", 1, 2, "b", true, health},
+		{"nobody knows: the node port is there", 0, 0, "a", true, health},
+		{"nobody knows: the first by name has it", 0, 0, "b", true, health},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := compile.New(nil)
+			c.SetAttachments(twoPods())
+			both := map[string]*model.Service{"a": opened(t, "a", port, tc.nodeAge), "b": asked(t, "b", port, tc.age)}
+			c.SetService(opened(t, "c", 30002, 3))
+			c.SetService(both[tc.first])
+			snapshot(t, c, 1)
+			for n, s := range both {
+				if n != tc.first {
+					c.SetService(s)
+				}
+			}
+			for generation := uint64(2); generation < 4; generation++ { // it stays so
+				s, problems := snapshotProblems(t, c, generation)
+				if _, served := frontendsOf(s)["172.30.0.11:32000"]; served != tc.served {
+					t.Errorf("the node port is served: %v, want %v", served, tc.served)
+				}
+				if frontendsOf(s)["172.30.0.11:30002"] == "" {
+					t.Error("another node port is not served any more")
+				}
+				diff(t, "problems", tc.want, problemsOf(problems))
+			}
+			c.DeleteService(both["b"].Name)
+			s, problems := snapshotProblems(t, c, 4)
+			if len(problems) > 0 || frontendsOf(s)["172.30.0.11:32000"] == "" {
+				t.Errorf("without the health check port: problems %v, frontends %v", problems, frontendsOf(s))
+			}
+			c.SetService(asked(t, "b", port+1, tc.age))
+			c.SetService(asked(t, "b", port+2, tc.age))
+			if _, problems = snapshotProblems(t, c, 5); len(problems) > 0 {
+				t.Errorf("with another health check port: %v", problems)
+			}
+		})
+	}
+}
+
+// TestHealthCheckPortOfItsOwnNodePort: a Service that gives one number twice is asked there, and
+// is told.
+func TestHealthCheckPortOfItsOwnNodePort(t *testing.T) {
+	c := compile.New(nil)
+	c.SetAttachments(twoPods())
+	s := opened(t, "a", 32000, 1)
+	s.HealthPort = 32000
+	c.SetService(s)
+	_, problems := snapshotProblems(t, c, 1)
+	diff(t, "problems", []string{"Service demo/a AddressOfLace"}, problemsOf(problems))
+	udp := opened(t, "b", 32000, 0)
+	udp.Ports[0].Protocol = model.UDP
+	for i := range udp.Ports[0].Frontends {
+		udp.Ports[0].Frontends[i].Protocol = model.UDP
+	}
+	c.SetService(udp)
+	if _, problems = snapshotProblems(t, c, 2); len(problems) != 1 {
+		t.Errorf("UDP is another matter: %v", problems)
+	}
+}
