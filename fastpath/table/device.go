@@ -22,8 +22,8 @@ func (p *Port) SetDevice(name string) error {
 	return p.checkDevice()
 }
 
-// checkDevice holds a name to the kernel's own rules (dev_valid_name), since it becomes
-// part of a path below the BPF file system.
+// checkDevice holds a name to the kernel's own rules (dev_valid_name), and to no others: it
+// takes control characters and bytes that are no UTF-8, which whoever shows a name has to mind.
 func (p *Port) checkDevice() error {
 	name := p.Device()
 	if len(name) == len(p.Name) {
@@ -33,7 +33,7 @@ func (p *Port) checkDevice() error {
 		return fmt.Errorf("device name %q is not one the kernel allows", name)
 	}
 	for _, c := range []byte(name) {
-		if c <= ' ' || c == '/' || c == ':' || c == 0x7f {
+		if isSpace(c) || c == '/' || c == ':' {
 			return fmt.Errorf("device name %q holds byte %#02x, which the kernel does not allow", name, c)
 		}
 	}
@@ -44,3 +44,6 @@ func (p *Port) checkDevice() error {
 	}
 	return nil
 }
+
+// isSpace is that of the kernel, whose characters are those of Latin-1.
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0xa0 }

@@ -136,6 +136,7 @@ func TestDeviceNames(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"lace0": true, "123456789012345": true, "1234567890123456": false, "a/b": false,
 		"a:b": false, "a b": false, "..": false, "": true,
+		"ev\x1b[2Jil": true, "b\xff\x7f\x01": true, "a\nb": false, "a\vb": false, "a\xa0b": false,
 	} {
 		err := p.SetDevice(name)
 		if (err == nil) != ok {

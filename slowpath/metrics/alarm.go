@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/police"
@@ -35,10 +37,16 @@ func policed(r *Reading, to send) {
 	}
 }
 
-// device names a port, by its number when it has gone.
+// device names a port, by its number when it has gone. Prometheus takes UTF-8 alone, and the
+// kernel any bytes as a name: one that is none has its number, too, since two of them may look
+// alike. No device has a blank in its name.
 func (r *Reading) device(id uint16) string {
-	if name, known := r.Devices[id]; known {
+	switch name, known := r.Devices[id]; {
+	case !known:
+		return fmt.Sprintf("port %d", id)
+	case !utf8.ValidString(name):
+		return fmt.Sprintf("%s (port %d)", strings.ToValidUTF8(name, "\ufffd"), id)
+	default:
 		return name
 	}
-	return fmt.Sprintf("port %d", id)
 }
