@@ -13,7 +13,7 @@ func TestLoad(t *testing.T) {
 	for _, c := range []struct {
 		percent    int
 		perMillion float64 // permitted refusals
-	}{{25, 4}, {50, 20}, {75, 2000}} {
+	}{{25, 0}, {50, 20}, {75, 2000}} {
 		t.Run(fmt.Sprintf("%d%%", c.percent), func(t *testing.T) {
 			var all filling
 			for range tables {

@@ -15,7 +15,7 @@ import (
 )
 
 // Cleanup removes everything that Lace has left on the node: the routes of the service
-// ranges, its reservation of source ports, pinned programs, links and maps with all flows,
+// ranges, its reservation of ports, pinned programs, links and maps with all flows,
 // the trunk, the files of the state directory, and the directory itself when nothing else is
 // in it. It needs no cluster and only StateDir, BPFFS, Stack and Log of the Config. It is
 // refused while an agent or a fast path runs. removed says what was there and is gone, a line each, also
@@ -79,7 +79,7 @@ func (s *sweep) routes(stack netdev.Stack) {
 
 func (s *sweep) sourcePorts(c *Config) {
 	gone, err := c.reservation().Release()
-	s.note(err, len(gone) > 0, "source ports, from net.ipv4.ip_local_reserved_ports: %s", join(gone))
+	s.note(err, len(gone) > 0, "ports, from net.ipv4.ip_local_reserved_ports: %s", join(gone))
 }
 
 func (s *sweep) pins(bpffs string) {

@@ -35,7 +35,7 @@ func TestCleanupTakesBackSourcePorts(t *testing.T) {
 			t.Errorf("reserved %q, %v", b, err)
 		}
 		removed, err := Cleanup(c)
-		if err != nil || !strings.Contains(strings.Join(removed, "; "), "source ports, from net.ipv4.ip_local_reserved_ports: 61000-61999, 62011-65535; ") {
+		if err != nil || !strings.Contains(strings.Join(removed, "; "), "ports, from net.ipv4.ip_local_reserved_ports: 61000-61999, 62011-65535; ") {
 			t.Errorf("removed %q, %v", removed, err)
 		}
 		if b, err := os.ReadFile(reserved); string(b) != "8080,62000-62010\n" {
