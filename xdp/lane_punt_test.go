@@ -87,6 +87,12 @@ func TestLanePunt(t *testing.T) {
 	if !n.flows.SetMode(&goFwd, conntrack.ModeGo) {
 		t.Fatal("the flow is gone")
 	}
+	opening := nodeFlow
+	opening.pair.clientPort = 40010
+	openFwd, _ := n.install(t, opening)
+	if !n.flows.SetMode(&openFwd, conntrack.ModeOpening) {
+		t.Fatal("the flow is gone")
+	}
 	in, wire, out, host := n.o.bpf.FromPod, n.o.bpf.FromUplink, n.o.bpf.ToPort, n.o.bpf.FromHost
 	body := func(frame []byte) []byte { l4, _ := header(frame); return frame[l4:] }
 	tcpBody, udpBody, udpBody6 := body(laneTCP.there(ack, "x")), body(udpFlow.there(0, "x")), body(six.there(ack, "x"))
@@ -100,6 +106,7 @@ func TestLanePunt(t *testing.T) {
 		why     Cause
 	}{
 		{"a flow that is not installed", in, n.pod, podID, goFlow.there(ack, "x"), CauseGoMode},
+		{"a client's packet of a connection that opens", in, n.pod, podID, opening.there(ack, "x"), CauseGoMode},
 		{"a SYN", in, n.pod, podID, laneTCP.there(packet.FlagSYN, ""), CauseSYN},
 		{"a SYN over IPv6", in, n.pod, podID, six.there(packet.FlagSYN, ""), CauseSYN},
 		{"a SYN with a FIN", in, n.pod, podID, laneTCP.there(packet.FlagSYN|packet.FlagFIN, ""), CauseSYN},
@@ -141,6 +148,9 @@ func TestLanePunt(t *testing.T) {
 	})
 	t.Run("to the node itself there is no limit and no hop", func(t *testing.T) {
 		n.hits(t, in, pod, older(nodeFlow.there(ack, string(make([]byte, 3000))), 1))
+	})
+	t.Run("of a connection that opens, what is too long for Go", func(t *testing.T) {
+		n.hits(t, in, pod, opening.there(ack, string(make([]byte, 3000))))
 	})
 	t.Run("the node's own packets may be on their last hop", func(t *testing.T) {
 		n.hits(t, host, skb{Ifindex: 1}, older(hostFlow.there(ack, "x"), 1))

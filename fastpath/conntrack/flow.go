@@ -30,6 +30,11 @@ const (
 	ModeGo   Mode = 0 // every packet is punted to Go
 	ModeLane Mode = 1 // the kernel repeats Go's decision
 	ModePass Mode = 2 // the kernel leaves packets of this tuple alone
+	// ModeOpening is ModeGo but for packets that are too long for the trunk, which the kernel
+	// moves as in ModeLane: the client's direction of a TCP connection that opens.
+	ModeOpening Mode = 3
+
+	lastMode = ModeOpening
 )
 
 // Flags of one direction that never change during its life.

@@ -84,7 +84,7 @@ func (t *Table) sound(n uint32, im *image) bool {
 	return again.encode(&f.Tuple) && again == im.key && f.Rewrite.sameFamily(im.key.v6()) &&
 		(b == h.near || b == h.first || b == h.second) &&
 		stateIncarnation(im.state) == im.incarnation() &&
-		im.marks>>modeShift&0xff <= uint32(ModePass) &&
+		im.marks>>modeShift&0xff <= uint32(lastMode) &&
 		im.marks>>flagsShift&^uint32(knownFlags) == 0 &&
 		t.only(n, &im.key, h)
 }

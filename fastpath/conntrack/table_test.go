@@ -99,7 +99,7 @@ func TestInsertResults(t *testing.T) {
 		{"a rewrite into the other family", []func(*Table) Result{insert(1, 1000, 1, func(fwd, rev *Flow) { fwd.Rewrite.Dst = addr("fd00::1") })}, Invalid},
 		{"two protocols", []func(*Table) Result{insert(1, 1000, 1, func(fwd, rev *Flow) { rev.Protocol = packet.ProtocolUDP })}, Invalid},
 		{"a network id of 23 bits", []func(*Table) Result{insert(1, 1000, 1, func(fwd, rev *Flow) { rev.Network = packet.MaxNetworkID + 1 })}, Invalid},
-		{"a mode that does not exist", []func(*Table) Result{insert(1, 1000, 1, func(fwd, rev *Flow) { rev.Mode = 3 })}, Invalid},
+		{"a mode that does not exist", []func(*Table) Result{insert(1, 1000, 1, func(fwd, rev *Flow) { rev.Mode = lastMode + 1 })}, Invalid},
 	} {
 		table := newTestTable(t, 64)
 		for i, step := range c.steps {
@@ -297,7 +297,7 @@ func TestRestampAndMode(t *testing.T) {
 	if !table.Restamp(fwd, Stamp{0xffff, 0, 0x8000}, 77) || !table.SetMode(fwd, ModeLane) {
 		t.Fatal("flow is gone")
 	}
-	if table.SetMode(fwd, ModePass+1) {
+	if table.SetMode(fwd, lastMode+1) {
 		t.Error("an unknown mode was taken")
 	}
 	var got Flow

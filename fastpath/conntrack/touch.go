@@ -56,7 +56,7 @@ func (t *Table) Restamp(f *Flow, s Stamp, target uint16) bool {
 // false when the flow is gone or the mode unknown. One lock.
 func (t *Table) SetMode(f *Flow, m Mode) bool {
 	s := t.slotOf(f)
-	if s == nil || m > ModePass {
+	if s == nil || m > lastMode {
 		return false
 	}
 	defer t.lockSlot(f.slot).Unlock()

@@ -67,7 +67,7 @@ type pair struct {
 func (p *pair) encode(r *Reader, fwd, rev *Flow) bool {
 	p.fwd, p.rev = fwd, rev
 	if !p.fk.encode(&fwd.Tuple) || !p.rk.encode(&rev.Tuple) || fwd.Protocol != rev.Protocol ||
-		fwd.Mode > ModePass || rev.Mode > ModePass ||
+		fwd.Mode > lastMode || rev.Mode > lastMode ||
 		!fwd.Rewrite.sameFamily(p.fk.v6()) || !rev.Rewrite.sameFamily(p.rk.v6()) || p.fk.v6() != p.rk.v6() {
 		return false
 	}

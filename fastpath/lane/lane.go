@@ -63,13 +63,16 @@ func New(flows *conntrack.Table) *Lane { return &Lane{flows: flows} }
 
 // Begin says in both directions of a flow that is about to be registered who is to move
 // its packets.
-func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8) {
+func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8, within bool) {
 	fwd.Mode, rev.Mode = conntrack.ModeGo, conntrack.ModeGo
 	if !carries(protocol, fwd) {
 		return
 	}
 	rev.Mode = conntrack.ModeLane
-	if protocol == packet.ProtocolTCP {
+	switch {
+	case protocol == packet.ProtocolTCP && within:
+		fwd.Mode = conntrack.ModeOpening
+	case protocol == packet.ProtocolTCP:
 		fwd.Mode = conntrack.ModeLane
 	}
 }
@@ -85,7 +88,7 @@ func (l *Lane) Begun(fwd *conntrack.Flow) {
 // is noted in f. flags are its TCP flags, 0 for other protocols; now is in nanoseconds of
 // CLOCK_MONOTONIC.
 func (l *Lane) Offer(f *conntrack.Flow, flags uint8, now int64) {
-	if f.Mode == conntrack.ModeGo && carries(f.Protocol, f) && l.ready(f, flags, conntrack.Tick(now)) {
+	if f.Mode != conntrack.ModeLane && carries(f.Protocol, f) && l.ready(f, flags, conntrack.Tick(now)) {
 		l.wait(f, now)
 	}
 }
@@ -100,7 +103,10 @@ func (l *Lane) ready(f *conntrack.Flow, flags uint8, tick uint32) bool {
 	reply := f.Flags&conntrack.FlagReply != 0
 	if f.Protocol == packet.ProtocolTCP {
 		// Without a word from the server it may never open; with its end it is not worth it.
-		return reply && flags&(packet.FlagRST|packet.FlagFIN) == 0
+		if flags&(packet.FlagRST|packet.FlagFIN) != 0 {
+			return false
+		}
+		return reply || f.Mode == conntrack.ModeOpening && flags&packet.FlagSYN == 0 && l.flows.Answered(f)
 	}
 	// A client that sends in a later tick than before means to go on; one that opens
 	// flow after flow does not.

@@ -51,19 +51,19 @@ func (f flow) tuple(reply bool) conntrack.Tuple {
 	return conntrack.Tuple{Src: client, Dst: vip, SrcPort: f.port, DstPort: 80, Protocol: f.protocol}
 }
 
-func (n *node) register(f flow) { n.enter(f, false) }
+func (n *node) register(f flow) { n.enter(f, false, false) }
 
 // begin registers a flow as the pipeline does while the lane is on.
-func (n *node) begin(f flow) { n.enter(f, true) }
+func (n *node) begin(f flow, within bool) { n.enter(f, true, within) }
 
-func (n *node) enter(f flow, begins bool) {
+func (n *node) enter(f flow, begins, within bool) {
 	n.t.Helper()
 	fwd, rev := conntrack.Flow{Tuple: f.tuple(false)}, conntrack.Flow{Tuple: f.tuple(true)}
 	fwd.Rewrite = conntrack.Rewrite{Src: fwd.Src, Dst: rev.Src, SrcPort: f.port, DstPort: 8080}
 	rev.Rewrite = conntrack.Rewrite{Src: fwd.Dst, Dst: fwd.Src, SrcPort: 80, DstPort: f.port}
 	fwd.Frontend, fwd.Backend, rev.Frontend, rev.Backend = f.frontend, f.backend, f.frontend, f.backend
 	if begins {
-		n.lane.Begin(&fwd, &rev, f.protocol)
+		n.lane.Begin(&fwd, &rev, f.protocol, within)
 	}
 	if r := n.flows.Insert(&fwd, &rev, conntrack.Tick(n.now)); r != conntrack.Inserted {
 		n.t.Fatalf("not registered: %v", r)
@@ -103,23 +103,26 @@ func (n *node) mode(f flow) conntrack.Mode {
 // TestHowAFlowBegins: who moves the packets of each direction of a new flow, and from when
 // on the kernel moves all of them.
 func TestHowAFlowBegins(t *testing.T) {
-	const lane, golang = conntrack.ModeLane, conntrack.ModeGo
+	const lane, golang, opening = conntrack.ModeLane, conntrack.ModeGo, conntrack.ModeOpening
 	for _, c := range []struct {
 		sentence    string
 		flow        flow
+		within      bool
 		there, back conntrack.Mode
 		installed   int
 	}{
-		{"TCP is handed over: nothing follows a SYN before its answer", flow{packet.ProtocolTCP, 4000, 1, 1}, lane, lane, 1},
-		{"of UDP the answers, for none is under way", flow{packet.ProtocolUDP, 4000, 1, 1}, golang, lane, 0},
-		{"of SCTP nothing", flow{packet.ProtocolSCTP, 4000, 1, 1}, golang, golang, 0},
-		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, lane, lane, 1},
-		{"none with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, golang, golang, 0},
-		{"a backend with the last id that the kernel has room for", flow{packet.ProtocolUDP, 4000, 1, BackendIDs - 1}, golang, lane, 0},
-		{"none with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, golang, golang, 0},
+		{"TCP over a wire is handed over: nothing follows a SYN before its answer", flow{packet.ProtocolTCP, 4000, 1, 1}, false, lane, lane, 1},
+		{"of TCP within the node the answers", flow{packet.ProtocolTCP, 4000, 1, 1}, true, opening, lane, 0},
+		{"of UDP the answers, for none is under way", flow{packet.ProtocolUDP, 4000, 1, 1}, false, golang, lane, 0},
+		{"of UDP within the node no more", flow{packet.ProtocolUDP, 4000, 1, 1}, true, golang, lane, 0},
+		{"of SCTP nothing", flow{packet.ProtocolSCTP, 4000, 1, 1}, true, golang, golang, 0},
+		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, false, lane, lane, 1},
+		{"none with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, true, golang, golang, 0},
+		{"a backend with the last id that the kernel has room for", flow{packet.ProtocolUDP, 4000, 1, BackendIDs - 1}, false, golang, lane, 0},
+		{"none with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, false, golang, golang, 0},
 	} {
 		n := newNode(t)
-		n.begin(c.flow)
+		n.begin(c.flow, c.within)
 		fwd, rev := n.find(c.flow, false), n.find(c.flow, true)
 		if fwd.Mode != c.there || rev.Mode != c.back {
 			t.Errorf("%s: there in mode %d, back in mode %d, want %d and %d", c.sentence, fwd.Mode, rev.Mode, c.there, c.back)
@@ -130,11 +133,49 @@ func TestHowAFlowBegins(t *testing.T) {
 	}
 }
 
+// TestAConnectionWithinTheNode: the client's packets stay with Go until the server has
+// answered, Go has forwarded one that is no SYN, and nothing of them is in the ring.
+func TestAConnectionWithinTheNode(t *testing.T) {
+	const lane, opening = conntrack.ModeLane, conntrack.ModeOpening
+	says := func(flags uint8) func(*node, flow) { return func(n *node, f flow) { n.meet(f, false, flags) } }
+	answered := func(n *node, f flow) { // by the lane, so that Go has not met it
+		answer := n.find(f, true)
+		n.flows.Touch(&answer, conntrack.StateOf(synAck), conntrack.Tick(n.now))
+	}
+	drained := func(n *node, _ flow) { n.lane.Settle(true, n.now) }
+	for _, c := range []struct {
+		sentence string
+		does     []func(*node, flow)
+		want     conntrack.Mode
+	}{
+		{"a SYN sent again", list(says(packet.FlagSYN), drained), opening},
+		{"an ACK before any answer", list(says(ack), drained), opening},
+		{"an answer alone", list(answered, drained), opening},
+		{"an answer, and a SYN sent again", list(answered, says(packet.FlagSYN), drained), opening},
+		{"an answer and an ACK, while frames wait in the ring", list(answered, says(ack)), opening},
+		{"an answer and an ACK", list(answered, says(ack), drained), lane},
+		{"an answer and the end of it", list(answered, says(fin), drained), opening},
+		{"an answer and a reset", list(answered, says(rst), drained), opening},
+	} {
+		n, f := newNode(t), flow{packet.ProtocolTCP, 4000, 1, 1}
+		n.begin(f, true)
+		for _, do := range c.does {
+			do(n, f)
+		}
+		if got := n.find(f, false).Mode; got != c.want {
+			t.Errorf("%s: mode %d, want %d", c.sentence, got, c.want)
+		}
+		if got := n.lane.Installed(); (got == 1) != (c.want == lane) || got > 1 {
+			t.Errorf("%s: %d flows counted", c.sentence, got)
+		}
+	}
+}
+
 // The client's packets of UDP follow once the kernel has seen an answer, which Go has not,
 // and nothing of them is in the ring.
 func TestAnAnswerThatOnlyTheKernelHasSeen(t *testing.T) {
 	n, f := newNode(t), flow{packet.ProtocolUDP, 4000, 1, 1}
-	n.begin(f)
+	n.begin(f, false)
 	n.meet(f, false, 0)
 	n.lane.Settle(true, n.now)
 	if got := n.find(f, false).Mode; got != conntrack.ModeGo {

@@ -60,22 +60,38 @@ func moveAs(there, back conntrack.Mode, backend string) step {
 	}}
 }
 
+// onlyOpening checks that the kernel moves the replies of a backend, and Go what they answer,
+// as far as it has room for it.
+func onlyOpening(backend string) step {
+	return moveAs(conntrack.ModeOpening, conntrack.ModeLane, backend)
+}
+
 // TestHandingOver: from when on the kernel carries a flow.
 func TestHandingOver(t *testing.T) {
 	wait := step{then: drained}
 	again := toOther(opens, reason.Repicked)
+	opensAgain := opens
+	opensAgain.is = reason.Established
 	play(t, []scenario{
 		{
-			sentence: "a connection is handed over with its SYN",
+			sentence: "a connection to another node is handed over with its SYN",
 			over:     onlyTCP,
-			given:    laneOn("web:8080"),
-			steps:    steps(opens, moves(conntrack.ModeLane, "web:8080")),
+			given:    laneOn("remote:8080"),
+			steps: steps(step{sends: "client:4000 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4000 > remote:8080", via: "direct wire", ttl: -1},
+				moves(conntrack.ModeLane, "remote:8080")),
 		},
 		{
-			sentence: "a connection is handed over with a SYN that finds its endpoint gone",
+			sentence: "of a connection within the node the answers are handed over at once, the rest when Go has sent on what follows the first of them",
 			over:     onlyTCP,
 			given:    laneOn("web:8080"),
-			steps:    steps(opens, after(removed("web:8080", "other:8080"), again), moves(conntrack.ModeLane, "other:8080")),
+			steps: steps(opens, onlyOpening("web:8080"), wait, onlyOpening("web:8080"), opensAgain, wait, onlyOpening("web:8080"),
+				answers, wait, onlyOpening("web:8080"), speaks, onlyOpening("web:8080"), wait, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a connection whose SYN finds its endpoint gone begins as one to the other endpoint",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps:    steps(opens, after(removed("web:8080", "other:8080"), again), onlyOpening("other:8080")),
 		},
 		{
 			sentence: "the answers to a datagram flow are handed over at once, the rest after one, when the worker has nothing to do",
@@ -120,7 +136,8 @@ func TestHandingOver(t *testing.T) {
 			sentence: "a connection that is opened again is handed over again",
 			over:     onlyTCP,
 			given:    laneOn("web:8080"),
-			steps:    steps(connected, finishes, ends, after(later(time.Second), opens), moves(conntrack.ModeLane, "web:8080")),
+			steps: steps(connected, answers, wait, finishes, ends, after(later(time.Second), opens), onlyOpening("web:8080"),
+				answers, speaks, wait, moves(conntrack.ModeLane, "web:8080")),
 		},
 	})
 }

@@ -142,7 +142,8 @@ func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 	}
 	pl.flow.Flags, pl.peer.Flags = flags, flags
 	if v.tables.Settings().Lane != 0 {
-		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol)
+		within := v.back.Kind != table.PortUplink && v.out.Kind != table.PortUplink
+		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol, within)
 	}
 }
 

@@ -100,7 +100,7 @@ func (pl *Pipeline) goOn() reason.Reason {
 	if r := pl.forward(); r != reason.None {
 		return r
 	}
-	if f.Mode == conntrack.ModeGo && v.tables.Settings().Lane != 0 {
+	if f.Mode != conntrack.ModeLane && v.tables.Settings().Lane != 0 {
 		pl.lane.Offer(f, v.packet.Flags, v.ns)
 	}
 	pl.flows.Touch(f, conntrack.StateOf(v.packet.Flags), v.tick)

@@ -17,6 +17,7 @@ enum {
 	MODE_GO = 0,
 	MODE_LANE = 1,
 	MODE_PASS = 2,
+	MODE_OPENING = 3, /* Go, but for what is too long for the trunk */
 };
 
 #define FLAG_REPLY 1  /* backend to client */

@@ -10,6 +10,7 @@
 #include "rewrite.h"
 #include "stack.h"
 #include "state.h"
+#include "trunk.h"
 
 /* Where a packet was met. */
 struct place {
@@ -92,11 +93,17 @@ INLINE int fits_port(struct __sk_buff *skb, const struct packet *p, const struct
 	return len <= out->mtu;
 }
 
+/* What opens goes by Go, as far as it can. */
+INLINE int is_carried(struct __sk_buff *skb, const struct settings *s, u8 mode)
+{
+	return mode == MODE_LANE || (mode == MODE_OPENING && !fits_trunk(skb, s));
+}
+
 /* Whether the decision may be repeated on this packet, checked in the order of their cost. */
 INLINE enum cause check_lane(struct __sk_buff *skb, const struct settings *s, const struct packet *p,
 			     struct slot *slot, const struct place *at, struct decision *d, struct transport *t)
 {
-	if (!s->lane || READ_ONCE(slot->mode) != MODE_LANE)
+	if (!s->lane || !is_carried(skb, s, READ_ONCE(slot->mode)))
 		return CAUSE_GO_MODE;
 	if (!p->plain || !transport_read(skb, p, t))
 		return CAUSE_HEADER;
@@ -104,7 +111,7 @@ INLINE enum cause check_lane(struct __sk_buff *skb, const struct settings *s, co
 		return CAUSE_SYN;
 	if (!decision_copy(s, slot, flow_key(p, at->network), p, d))
 		return CAUSE_TORN;
-	if (d->mode != MODE_LANE)
+	if (!is_carried(skb, s, d->mode))
 		return CAUSE_GO_MODE;
 	if (!decision_holds(d))
 		return CAUSE_GENERATION;

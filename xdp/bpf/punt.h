@@ -30,17 +30,6 @@ INLINE u32 client_queue(const struct settings *s, const struct packet *p, const 
 	return queue_of(s, client, READ_ONCE(flow->new_ports) >> 16);
 }
 
-/* The kernel drops what is too long for a veth without a word, so it is done here. A packet
- * of several segments is cut on its way, each of them has to fit. */
-INLINE int fits_trunk(struct __sk_buff *skb, const struct settings *s)
-{
-	u32 len = 0;
-
-	if (skb->len <= s->mtu + ETH_HLEN)
-		return 1;
-	return skb->gso_size && bpf_check_mtu(skb, s->trunk, &len, 0, BPF_MTU_CHK_SEGS) == 0;
-}
-
 /* Of what does not fit Go gets the beginning: enough to tell its sender. */
 INLINE int cut(struct __sk_buff *skb, const struct settings *s)
 {

@@ -9,6 +9,7 @@
 #ifndef LACE_TRUNK_H
 #define LACE_TRUNK_H
 
+#include "settings.h"
 #include "types.h"
 
 #define TRUNK_0 0x02
@@ -53,6 +54,17 @@ INLINE int was_here(struct __sk_buff *skb)
 INLINE int is_trunk(const u8 *frame, u8 kind)
 {
 	return frame[6] == TRUNK_0 && frame[7] == TRUNK_1 && frame[8] == kind;
+}
+
+/* The kernel drops what is too long for a veth without a word, so it is done here. A packet
+ * of several segments is cut on its way, each of them has to fit. */
+INLINE int fits_trunk(struct __sk_buff *skb, const struct settings *s)
+{
+	u32 len = 0;
+
+	if (skb->len <= s->mtu + ETH_HLEN)
+		return 1;
+	return skb->gso_size && bpf_check_mtu(skb, s->trunk, &len, 0, BPF_MTU_CHK_SEGS) == 0;
 }
 
 #endif
