@@ -217,7 +217,8 @@ func (s *stage) exchange(acts []*act) {
 // handsOver reports whether the packet in turn is the last before the flow is handed over
 // once the worker has nothing else to do.
 func (a *act) handsOver() bool {
-	return a.Protocol == "udp" && a.at+1 < len(a.Steps) && a.Steps[a.at+1].Lane && !a.Steps[a.at].Lane
+	step := &a.Steps[a.at]
+	return !step.Lane && step.Reason == reason.Established && a.at+1 < len(a.Steps) && a.Steps[a.at+1].Lane
 }
 
 func (s *stage) inLane(a *act) bool {

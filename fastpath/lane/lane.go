@@ -8,13 +8,20 @@
 //
 // A flow is handed over as soon as nothing of it can be overtaken:
 //
-//   - TCP when it is registered, in both directions: behind a SYN nothing is sent before it
-//     was answered, and the answer is the lane's already. A SYN itself always comes to Go;
+//   - TCP over an uplink when it is registered, in both directions: behind a SYN nothing is
+//     sent before it was answered, and the answer is the lane's already. A SYN itself always
+//     comes to Go;
+//   - the replies of TCP within the node when it is registered. Its client's packets stay
+//     with Go until one has followed the answer. In the lane the ACK that opens the connection
+//     would be processed where the answer was, on the worker's processor, and what the client
+//     says next where the client runs; a server's kernel that meets both at a time may know
+//     the connection by neither its request nor itself, and reset it (inet_ehash_insert in
+//     net/ipv4/inet_hashtables.c);
 //   - the replies of UDP when it is registered, for none is under way before the first
 //     packet was forwarded. What asks once and is answered once thus comes to Go once;
-//   - what is under way already (the client's direction of UDP that was answered, or whose
-//     client goes on sending without an answer; what was registered while the lane was
-//     off) when the worker has emptied its ring, so that no packet in the ring is
+//   - what is under way already (the client's direction of TCP within the node and of UDP
+//     that was answered, or of UDP whose client goes on sending without an answer; what was
+//     registered while the lane was off) when the worker has emptied its ring, so that no packet in the ring is
 //     overtaken by a later one.
 //
 // SCTP stays with Go, whose checksum the kernel cannot mend, and so do flows of ids that
@@ -62,7 +69,7 @@ type Lane struct {
 func New(flows *conntrack.Table) *Lane { return &Lane{flows: flows} }
 
 // Begin says in both directions of a flow that is about to be registered who is to move
-// its packets.
+// its packets. within: neither end lies beyond an uplink.
 func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8, within bool) {
 	fwd.Mode, rev.Mode = conntrack.ModeGo, conntrack.ModeGo
 	if !carries(protocol, fwd) {
