@@ -87,11 +87,13 @@ func TestLanePunt(t *testing.T) {
 	if !n.flows.SetMode(&goFwd, conntrack.ModeGo) {
 		t.Fatal("the flow is gone")
 	}
-	opening := nodeFlow
-	opening.pair.clientPort = 40010
-	openFwd, _ := n.install(t, opening)
-	if !n.flows.SetMode(&openFwd, conntrack.ModeOpening) {
-		t.Fatal("the flow is gone")
+	opening, opening6, opensHost := nodeFlow, six, hostFlow
+	for _, d := range []*decided{&opening, &opening6, &opensHost} {
+		d.pair.clientPort += 10
+		fwd, _ := n.install(t, *d)
+		if !n.flows.SetMode(&fwd, conntrack.ModeOpening) {
+			t.Fatal("the flow is gone")
+		}
 	}
 	in, wire, out, host := n.o.bpf.FromPod, n.o.bpf.FromUplink, n.o.bpf.ToPort, n.o.bpf.FromHost
 	body := func(frame []byte) []byte { l4, _ := header(frame); return frame[l4:] }
@@ -107,6 +109,8 @@ func TestLanePunt(t *testing.T) {
 	}{
 		{"a flow that is not installed", in, n.pod, podID, goFlow.there(ack, "x"), CauseGoMode},
 		{"a client's packet of a connection that opens", in, n.pod, podID, opening.there(ack, "x"), CauseGoMode},
+		{"one over IPv6", in, n.pod, podID, opening6.there(ack, "x"), CauseGoMode},
+		{"one of the node", host, 1, table.HostPort, opensHost.there(ack, "x"), CauseGoMode},
 		{"a SYN", in, n.pod, podID, laneTCP.there(packet.FlagSYN, ""), CauseSYN},
 		{"a SYN over IPv6", in, n.pod, podID, six.there(packet.FlagSYN, ""), CauseSYN},
 		{"a SYN with a FIN", in, n.pod, podID, laneTCP.there(packet.FlagSYN|packet.FlagFIN, ""), CauseSYN},
@@ -151,6 +155,17 @@ func TestLanePunt(t *testing.T) {
 	})
 	t.Run("of a connection that opens, what is too long for Go", func(t *testing.T) {
 		n.hits(t, in, pod, opening.there(ack, string(make([]byte, 3000))))
+	})
+	t.Run("of a connection that opens, what the kernel cuts to what Go takes", func(t *testing.T) {
+		got := n.run(t, in, opening.there(ack, string(make([]byte, 3000))), skb{Ifindex: uint32(n.pod), GSOSize: 1360})
+		if got.Counts["punted"].Packets != 1 || n.cause != CauseGoMode {
+			t.Errorf("not punted for its mode: %+v, cause %v", got.Counts, n.cause)
+		}
+	})
+	t.Run("the answers of a connection that opens", func(t *testing.T) {
+		n.hits(t, out, pod, opening.back(packet.FlagSYN|ack, ""))
+		n.hits(t, in, other, opening6.back(packet.FlagSYN|ack, ""))
+		n.hits(t, in, other, opensHost.back(packet.FlagSYN|ack, ""))
 	})
 	t.Run("the node's own packets may be on their last hop", func(t *testing.T) {
 		n.hits(t, host, skb{Ifindex: 1}, older(hostFlow.there(ack, "x"), 1))

@@ -88,7 +88,7 @@ func TestInstallStalePair(t *testing.T) {
 func TestCounts(t *testing.T) {
 	table := newTestTable(t, 64)
 	want := Counts{}
-	for i, mode := range []Mode{ModeGo, ModeLane, ModePass, ModeLane} {
+	for i, mode := range []Mode{ModeGo, ModeLane, ModePass, ModeLane, ModeOpening} {
 		fwd, rev := []service{udp4, udp6}[i%2].connect(i, 1000, 1)
 		fwd.Mode, rev.Mode = mode, ModeGo
 		mustInsert(t, table, fwd, rev, 1)

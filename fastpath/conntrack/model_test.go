@@ -328,7 +328,7 @@ func (r *modelRun) delete() {
 func (r *modelRun) restamp() {
 	h := r.pick()
 	flow, want := r.alive(h)
-	stamp, target, mode := Stamp{uint16(r.rand.Uint32()), 2, 3}, uint16(r.rand.Uint32()), Mode(r.rand.IntN(3))
+	stamp, target, mode := Stamp{uint16(r.rand.Uint32()), 2, 3}, uint16(r.rand.Uint32()), Mode(r.rand.IntN(int(lastMode)+1))
 	if got := r.table.Restamp(&h.flow, stamp, target); got != (want != nil) {
 		r.Fatalf("Restamp(%v) is %v", h.flow.Tuple, got)
 	}

@@ -16,7 +16,9 @@
 //     would be processed where the answer was, on the worker's processor, and what the client
 //     says next where the client runs; a server's kernel that meets both at a time may know
 //     the connection by neither its request nor itself, and reset it (inet_ehash_insert in
-//     net/ipv4/inet_hashtables.c);
+//     net/ipv4/inet_hashtables.c). A SYN on a connection that is there may
+//     open it anew behind a reset, and puts it back to this. What is too long for the trunk
+//     is the kernel's even then;
 //   - the replies of UDP when it is registered, for none is under way before the first
 //     packet was forwarded. What asks once and is answered once thus comes to Go once;
 //   - what is under way already (the client's direction of TCP within the node and of UDP
@@ -31,7 +33,7 @@
 // itself → Settle at the end of the worker's round → conntrack.InstallPair.
 //
 // Cost: nothing for flows that were handed over; some 15 ns for a packet of another, and
-// for one of UDP's client a look at the slot of the replies; one or two uncontended locks
+// for one of a client that waits for an answer a look at the slot of the replies; one or two uncontended locks
 // for each flow that is handed over later than it begins. Nothing is allocated.
 package lane
 
@@ -84,6 +86,15 @@ func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8, within bool) {
 	}
 }
 
+// Reopen takes the client's direction of a connection within the node back to Go, one of whose
+// SYNs Go is about to forward: behind a reset it may open a new connection, of which the same
+// holds as of any. Where it opens none the client's next packet hands it over again.
+func (l *Lane) Reopen(f *conntrack.Flow) {
+	if f.Mode == conntrack.ModeLane && f.Flags&conntrack.FlagReply == 0 {
+		l.flows.SetMode(f, conntrack.ModeOpening)
+	}
+}
+
 // Begun notes that the flow was registered as Begin has said.
 func (l *Lane) Begun(fwd *conntrack.Flow) {
 	if fwd.Mode == conntrack.ModeLane {
@@ -109,11 +120,12 @@ func carries(protocol uint8, f *conntrack.Flow) bool {
 func (l *Lane) ready(f *conntrack.Flow, flags uint8, tick uint32) bool {
 	reply := f.Flags&conntrack.FlagReply != 0
 	if f.Protocol == packet.ProtocolTCP {
-		// Without a word from the server it may never open; with its end it is not worth it.
-		if flags&(packet.FlagRST|packet.FlagFIN) != 0 {
+		// Without a word from the server it may never open, with its SYN it is about to; with
+		// an end it is not worth it.
+		if flags&(packet.FlagSYN|packet.FlagRST|packet.FlagFIN) != 0 {
 			return false
 		}
-		return reply || f.Mode == conntrack.ModeOpening && flags&packet.FlagSYN == 0 && l.flows.Answered(f)
+		return reply || f.Mode == conntrack.ModeOpening && l.flows.Answered(f)
 	}
 	// A client that sends in a later tick than before means to go on; one that opens
 	// flow after flow does not.

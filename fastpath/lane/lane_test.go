@@ -143,6 +143,13 @@ func TestAConnectionWithinTheNode(t *testing.T) {
 		n.flows.Touch(&answer, conntrack.StateOf(synAck), conntrack.Tick(n.now))
 	}
 	drained := func(n *node, _ flow) { n.lane.Settle(true, n.now) }
+	elsewhere := func(n *node, _ flow) { n.lane = New(n.flows) } // another worker, or one of a new process
+	reopened := func(n *node, f flow) {
+		syn := n.find(f, false)
+		n.lane.Reopen(&syn)
+		n.meet(f, false, packet.FlagSYN)
+	}
+	counted := func(n *node, _ flow) { n.lane.Installed() }
 	for _, c := range []struct {
 		sentence string
 		does     []func(*node, flow)
@@ -156,6 +163,11 @@ func TestAConnectionWithinTheNode(t *testing.T) {
 		{"an answer and an ACK", list(answered, says(ack), drained), lane},
 		{"an answer and the end of it", list(answered, says(fin), drained), opening},
 		{"an answer and a reset", list(answered, says(rst), drained), opening},
+		{"an answer, and an ACK that another worker meets", list(answered, elsewhere, says(ack), drained), lane},
+		{"an answer and an ACK, of which the worker that met it does not live to hand it over", list(answered, says(ack), elsewhere, drained), opening},
+		{"the client's next packet after that", list(answered, says(ack), elsewhere, says(ack), drained), lane},
+		{"a SYN on a connection in the lane", list(answered, says(ack), drained, counted, reopened, drained), opening},
+		{"an ACK after that", list(answered, says(ack), drained, counted, reopened, drained, says(ack), drained), lane},
 	} {
 		n, f := newNode(t), flow{packet.ProtocolTCP, 4000, 1, 1}
 		n.begin(f, true)
@@ -209,7 +221,7 @@ func TestWhenAFlowIsHandedOver(t *testing.T) {
 		does      []func(*node, flow)
 		now, then conntrack.Mode // before and after the ring is drained
 	}{
-		{"TCP that is answered, once nothing of it is in the ring", tcp, list(back(synAck)), conntrack.ModeGo, conntrack.ModeLane},
+		{"TCP not with the server's SYN, on which the client's packet that opens it follows", tcp, list(back(synAck)), conntrack.ModeGo, conntrack.ModeGo},
 		{"TCP not with a SYN sent again", tcp, list(there(packet.FlagSYN)), conntrack.ModeGo, conntrack.ModeGo},
 		{"TCP not for what the client says, who may not have been answered", tcp, list(there(ack), waits(nextTick), there(ack)), conntrack.ModeGo, conntrack.ModeGo},
 		{"TCP that is under way, once nothing of it is in the ring", tcp, list(back(ack)), conntrack.ModeGo, conntrack.ModeLane},
@@ -219,7 +231,7 @@ func TestWhenAFlowIsHandedOver(t *testing.T) {
 		{"UDP after an answer, once nothing of it is in the ring", udp, list(there(0), back(0)), conntrack.ModeGo, conntrack.ModeLane},
 		{"UDP without an answer when the client goes on in a later tick", udp, list(there(0), waits(nextTick), there(0)), conntrack.ModeGo, conntrack.ModeLane},
 		{"SCTP never", sctp, list(there(0), back(0), waits(nextTick), there(0), back(0)), conntrack.ModeGo, conntrack.ModeGo},
-		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, list(back(synAck)), conntrack.ModeGo, conntrack.ModeLane},
+		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, list(back(ack)), conntrack.ModeGo, conntrack.ModeLane},
 		{"never one with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, list(back(synAck), back(ack)), conntrack.ModeGo, conntrack.ModeGo},
 		{"a backend with the last id that the kernel has room for", flow{packet.ProtocolUDP, 4000, 1, BackendIDs - 1}, list(back(0)), conntrack.ModeGo, conntrack.ModeLane},
 		{"never one with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, list(back(0)), conntrack.ModeGo, conntrack.ModeGo},

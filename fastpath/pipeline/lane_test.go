@@ -72,13 +72,15 @@ func TestHandingOver(t *testing.T) {
 	again := toOther(opens, reason.Repicked)
 	opensAgain := opens
 	opensAgain.is = reason.Established
+	opensFar := step{sends: "client:4000 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4000 > remote:8080", via: "direct wire", ttl: -1}
+	opensFarAgain := opensFar
+	opensFarAgain.is = reason.Established
 	play(t, []scenario{
 		{
 			sentence: "a connection to another node is handed over with its SYN",
 			over:     onlyTCP,
 			given:    laneOn("remote:8080"),
-			steps: steps(step{sends: "client:4000 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4000 > remote:8080", via: "direct wire", ttl: -1},
-				moves(conntrack.ModeLane, "remote:8080")),
+			steps:    steps(opensFar, moves(conntrack.ModeLane, "remote:8080")),
 		},
 		{
 			sentence: "of a connection within the node the answers are handed over at once, the rest when Go has sent on what follows the first of them",
@@ -138,6 +140,40 @@ func TestHandingOver(t *testing.T) {
 			given:    laneOn("web:8080"),
 			steps: steps(connected, answers, wait, finishes, ends, after(later(time.Second), opens), onlyOpening("web:8080"),
 				answers, speaks, wait, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a connection within the node that may be opened again behind a reset is with Go until it is open",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps: steps(opens, accepts, speaks, wait, moves(conntrack.ModeLane, "web:8080"), resets, opensAgain, onlyOpening("web:8080"), wait,
+				accepts, wait, onlyOpening("web:8080"), speaks, onlyOpening("web:8080"), wait, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a connection to another node stays handed over when it is opened again behind a reset",
+			over:     onlyTCP,
+			given:    laneOn("remote:8080"),
+			steps: steps(opensFar, step{sends: "remote:8080 > client:4000", at: "in wire", flags: rst, is: reason.Reply, becomes: "vip:80 > client:4000", via: "direct client", ttl: -1},
+				opensFarAgain, moves(conntrack.ModeLane, "remote:8080")),
+		},
+		{
+			sentence: "a connection that opens while the lane is off is handed over when it is on again and the client goes on",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps: steps(opens, after(laneOff("web:8080"), accepts), speaks, wait, onlyOpening("web:8080"), answers, speaks, wait, onlyOpening("web:8080"),
+				after(laneOn("web:8080"), answers), wait, onlyOpening("web:8080"), speaks, wait, moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a connection whose Service changes while it opens is looked at again and handed over",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps: steps(opens, after(bumped("vip"), accepts), wait, onlyOpening("web:8080"), after(bumped("vip"), speaks), wait,
+				moves(conntrack.ModeLane, "web:8080")),
+		},
+		{
+			sentence: "a connection that ends before it was handed over stays with Go",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps:    steps(opens, accepts, finishes, wait, onlyOpening("web:8080"), ends, wait, onlyOpening("web:8080")),
 		},
 	})
 }

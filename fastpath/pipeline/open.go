@@ -142,9 +142,14 @@ func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 	}
 	pl.flow.Flags, pl.peer.Flags = flags, flags
 	if v.tables.Settings().Lane != 0 {
-		within := v.back.Kind != table.PortUplink && v.out.Kind != table.PortUplink
-		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol, within)
+		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol, v.within(&pl.flow))
 	}
+}
+
+// within reports whether neither end of the flow lies beyond an uplink.
+func (v *visit) within(f *conntrack.Flow) bool {
+	in, out := v.tables.Port(f.In), v.tables.Port(f.Target)
+	return in != nil && in.Kind != table.PortUplink && out != nil && out.Kind != table.PortUplink
 }
 
 // decision is one direction of a flow, from one port to another, but for what it

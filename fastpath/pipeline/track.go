@@ -100,6 +100,9 @@ func (pl *Pipeline) goOn() reason.Reason {
 	if r := pl.forward(); r != reason.None {
 		return r
 	}
+	if v.opening() && v.within(f) {
+		pl.lane.Reopen(f)
+	}
 	if f.Mode != conntrack.ModeLane && v.tables.Settings().Lane != 0 {
 		pl.lane.Offer(f, v.packet.Flags, v.ns)
 	}
