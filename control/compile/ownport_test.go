@@ -108,6 +108,25 @@ func TestNodePortAndHealthCheckPort(t *testing.T) {
 	}
 }
 
+// TestNodePortThatWasThereBefore: where nothing tells who is older, a node port that is served
+// stays, whatever the names are; of two that come together the first by name has the number.
+func TestNodePortThatWasThereBefore(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		c := compile.New(nil)
+		c.SetAttachments(twoPods())
+		c.SetService(opened(t, "b", 32000, 0))
+		if there {
+			snapshot(t, c, 1)
+		}
+		c.SetService(asked(t, "a", 32000, 0))
+		s, problems := snapshotProblems(t, c, 2)
+		if _, served := frontendsOf(s)["172.30.0.11:32000"]; served != there {
+			t.Errorf("the node port was there: %v; it is served: %v", there, served)
+		}
+		diff(t, "problems", []string{map[bool]string{true: "Service demo/a AddressTaken", false: "Service demo/b AddressOfLace"}[there]}, problemsOf(problems))
+	}
+}
+
 // TestHealthCheckPortOfItsOwnNodePort: a Service that gives one number twice is asked there, and
 // is told.
 func TestHealthCheckPortOfItsOwnNodePort(t *testing.T) {

@@ -57,6 +57,19 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
+// TestDelivery: the way by which a port's new flows go is that port's alone.
+func TestDelivery(t *testing.T) {
+	a := twoPods()
+	a.Ports[1].Delivery = model.Stack
+	c := compile.New(nil)
+	c.SetAttachments(a)
+	for _, p := range snapshot(t, c, 1).Ports() {
+		if got, want := p.Flags&table.PortStack != 0, p.Device() == "veth-a"; got != want {
+			t.Errorf("the stack routes for %s: %v, want %v", p.Device(), got, want)
+		}
+	}
+}
+
 func deviceTo(s *table.Snapshot, addr string) string {
 	a := packetAddr(addr)
 	id := uint16(0)
@@ -158,6 +171,7 @@ func TestBrokenAttachments(t *testing.T) {
 		{"a name that is too long", func(a *model.Attachments) { a.Ports[2].Device = "a-name-that-is-too-long" }, "Port a-name-that-is-too-long BadPort"},
 		{"an unknown kind", func(a *model.Attachments) { a.Ports[2].Kind = 9 }, "Port veth-b BadPort"},
 		{"an address of another port", func(a *model.Attachments) { a.Ports[2].Addresses = addrs("10.244.1.1") }, "Port veth-b DuplicateAddress"},
+		{"an address of its own twice", func(a *model.Attachments) { a.Ports[2].Addresses = addrs("10.244.1.2 10.244.1.2") }, ""},
 		{"an address that is none", func(a *model.Attachments) { a.Ports[2].Addresses = []netip.Addr{{}} }, "Port veth-b BadAddress"},
 		{"a route through no port", func(a *model.Attachments) { a.Routes[2].Port = 9 }, "Port 9 BadRoute"},
 		{"a route that is no prefix", func(a *model.Attachments) { a.Routes[2].Prefix = netip.Prefix{} }, "Port 5 BadRoute"},

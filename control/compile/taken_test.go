@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -124,4 +125,34 @@ func TestEndpointThatIsAService(t *testing.T) {
 	c.DeleteService(api.Name)
 	s, _ = snapshotProblems(t, c, 3)
 	diff(t, "without it again", "10.96.0.20:80", frontendsOf(s)["10.96.0.11:80"])
+}
+
+// TestLost: what a Service asks for and another one has is lost to it, with the name of the
+// holder; nothing else is: neither the holder's, nor what it asks for twice, nor an alias, which
+// the Service has not asked for. What nobody can have is not lost to a Service.
+func TestLost(t *testing.T) {
+	const own, alias = "172.30.0.11", "169.254.76.1"
+	place := func(name, addr string, port uint16) model.Place {
+		return model.Place{Service: model.Name{Namespace: "demo", Name: name}, Addr: netip.MustParseAddr(addr), Port: port, Protocol: model.TCP}
+	}
+	c := compile.New(nil)
+	for i, name := range []string{"first", "second"} {
+		s := aliased(service(t, name, "10.96.0.1", "10.244.1.5:1@n1"), own, alias, 30080)
+		s = reachable(s, model.ExternalIP, own, 30080, model.PolicyCluster)
+		s.Created = time.Unix(int64(i+1), 0)
+		c.SetService(s)
+	}
+	snapshot(t, c, 1)
+	diff(t, "lost to another Service", model.Lost{
+		place("second", "10.96.0.1", 80): "Service demo/first",
+		place("second", own, 30080):      "Service demo/first",
+	}, c.Lost())
+
+	c.SetReserved([]netip.AddrPort{netip.MustParseAddrPort(own + ":30080")})
+	snapshot(t, c, 2)
+	diff(t, "lost to the API server", model.Lost{
+		place("second", "10.96.0.1", 80): "Service demo/first",
+		place("first", own, 30080):       "the API server",
+		place("second", own, 30080):      "the API server",
+	}, c.Lost())
 }

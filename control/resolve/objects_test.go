@@ -54,10 +54,30 @@ func TestOrphans(t *testing.T) {
 	if d := cmp.Diff("not proxied\n! EndpointSlice demo/web-1 metadata.labels[kubernetes.io/service-name] NoService\n", show(nil, problems)); len(services) != 0 || d != "" {
 		t.Errorf("%d services; problems (-want +got):\n%s", len(services), d)
 	}
+	o.Partial = true
+	if _, problems = resolve.All(o, "n1"); len(problems) != 0 {
+		t.Errorf("while its Service may still come: problems %v", problems)
+	}
+	o.Partial = false
 	o.PutService(demo("web"), decodeService(t, web))
 	services, problems = resolve.All(o, "n1")
 	if len(services) != 1 || len(problems) != 0 {
 		t.Errorf("with its Service: %d services, problems %v", len(services), problems)
+	}
+	o.PutService(demo("web"), nil)
+	if services, problems = resolve.All(o, "n1"); len(services) != 0 || len(problems) != 1 {
+		t.Errorf("its Service is gone again: %d services, problems %v", len(services), problems)
+	}
+}
+
+// TestNodeAddresses: everything that the object gives to the node, whatever kind it says it is.
+func TestNodeAddresses(t *testing.T) {
+	n := decode[corev1.Node](t, `
+metadata: {name: n1}
+status: {addresses: [{type: ExternalIP, address: 203.0.113.9}, {type: Hostname, address: n1}, {type: InternalIP, address: "fd30::11"}, {type: InternalIP, address: 172.30.0.11}, {type: ExternalIP, address: 172.30.0.11}]}
+`)
+	if d := cmp.Diff(addrs("172.30.0.11", "203.0.113.9", "fd30::11"), resolve.NodeAddresses(n), cmpNet); d != "" {
+		t.Errorf("addresses (-want +got):\n%s", d)
 	}
 }
 

@@ -23,6 +23,7 @@ func TestRanges(t *testing.T) {
 		{"several objects, each range once", map[string][]string{"a": {"10.97.0.0/16"}, "b": {"10.96.0.0/16"}, "c": {"10.97.0.0/16"}}, "[10.96.0.0/16 10.97.0.0/16]", ""},
 		{"a range in another", map[string][]string{"a": {"10.96.1.0/24"}, "b": {"10.96.0.0/16"}, "c": {"10.96.0.0/24"}}, "[10.96.0.0/16]", ""},
 		{"bits behind the length", map[string][]string{"a": {"10.96.1.1/16"}}, "[10.96.0.0/16]", ""},
+		{"addresses that no Service has", map[string][]string{"a": {"127.0.0.0/16", "10.96.0.0/16"}}, "[10.96.0.0/16]", "spec.cidrs[0] BadRange, "},
 		{"no range, and everything", map[string][]string{"a": {"x", "0.0.0.0/0", "10.96.0.0/16"}}, "[10.96.0.0/16]", "spec.cidrs[0] BadPrefix, spec.cidrs[1] BadPrefix, "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -65,6 +65,12 @@ func TestService(t *testing.T) {
 		{"a Service all of whose slices are labelled is withdrawn", web,
 			[]string{edit(webSlice, "labels: {", "labels: {service.kubernetes.io/service-proxy-name: x, ")}, "not proxied"},
 
+		{"hints for zones", web,
+			[]string{edit(webSlice, "nodeName: n1", "nodeName: n1, hints: {forZones: [{name: zb}]}", "nodeName: n2", "nodeName: n2, hints: {forZones: [{name: zb}, {name: za}]}")},
+			edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "hinted-zone 10.244.2.5:8080 -10.244.1.5:8080(hinted-to-other-zones)")},
+		{"hints for nodes", web,
+			[]string{edit(webSlice, "nodeName: n1", "nodeName: n1, hints: {forNodes: [{name: n2}]}", "nodeName: n2", "nodeName: n2, hints: {forNodes: [{name: n2}, {name: n1}]}")},
+			edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "hinted-node 10.244.2.5:8080 -10.244.1.5:8080(hinted-to-other-nodes)")},
 		{"ports are matched by name and protocol, and the slice has the number", `
 metadata: {name: dns, namespace: demo}
 spec:
