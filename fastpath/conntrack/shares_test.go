@@ -361,3 +361,17 @@ func TestSharesAreConcurrent(t *testing.T) {
 	}
 	checked(t, r.table)
 }
+
+// TestHalfOpenMaxOfSharedTable: the bound that an operator asks for may be lower than a quarter
+// of the table, and not higher: a port that floods shall evict what it left half-open before
+// its share of the table is used up.
+func TestHalfOpenMaxOfSharedTable(t *testing.T) {
+	table := newShareRun(t, 1<<12).table
+	quarter := table.Cap() / 4
+	for _, c := range []struct{ asked, want int }{{quarter / 2, quarter / 2}, {quarter, quarter}, {quarter + 1, quarter}, {table.Cap(), quarter}, {0, quarter}} {
+		table.SetHalfOpenMax(c.asked)
+		if got := table.half.max(); got != c.want {
+			t.Errorf("bound of half-open connections %d, asked for %d of %d slots, want %d", got, c.asked, table.Cap(), c.want)
+		}
+	}
+}

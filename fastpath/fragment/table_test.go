@@ -120,6 +120,30 @@ func TestHeldFragmentsComeBackInOrderOfArrival(t *testing.T) {
 	b.empty()
 }
 
+// TestHeldFragmentsThatNobodyFetches: what the caller has no frames for is dropped with its
+// reason, and its memory is free again; what was fetched before is not lost.
+func TestHeldFragmentsThatNobodyFetches(t *testing.T) {
+	b := newBench(t, tight)
+	k := key(2, 1)
+	for i, n := range []int{3840, 513, 700} {
+		b.want("one behind it", b.meetLong(k, Piece{From: uint16(1+i) * 800, To: uint16(2+i) * 800}, n), "held")
+	}
+	b.want("the first", b.meet(k, first), "decides")
+	rel := b.table.Decide(&k, &Fate{Reason: reason.Reply}, &b.lost)
+	room := make([]byte, 4096)
+	if n := rel.Next(room); n != 3840 {
+		t.Errorf("the frame that came first has %d bytes, want 3840", n)
+	}
+	rel.Drop(reason.RingFull, &b.lost)
+	b.want("losses", b.losses(), "ring-full 2/1213")
+	if held := b.table.HeldBytes(); held != 0 || rel.Any() || rel.Next(room) != 0 {
+		t.Errorf("%d bytes are held, any left: %v", held, rel.Any())
+	}
+	rel.Drop(reason.RingFull, &b.lost)
+	b.want("losses of nothing", b.losses(), "")
+	b.want("one that comes later", b.meet(k, Piece{From: 3200, To: 4000}), "follows reply")
+}
+
 func TestWhatADropTakesAlong(t *testing.T) {
 	b := newBench(t, tight)
 	k := key(2, 1)

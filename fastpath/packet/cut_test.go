@@ -229,6 +229,9 @@ func FuzzPart(f *testing.F) {
 	for _, b := range seeds() {
 		f.Add(b)
 	}
+	twice := chain(udp6(), destination, atomic)
+	twice.More, twice.ID, twice.Payload = true, 7, make([]byte, 16)
+	f.Add(twice.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = b[:len(b):len(b)]
 		var p packet.Packet

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -145,6 +146,18 @@ func (w *world) switchedOff() {
 	w.publish()
 	if got := w.gets("client", "vip:80"); got != "several" {
 		w.t.Errorf("with affinity off every flow got %s", got)
+	}
+}
+
+// TestAffinityThatNobodyKnows: a pipeline that does not know who is remembered gives one of the
+// backends all the same.
+func TestAffinityThatNobodyKnows(t *testing.T) {
+	w := newWorld(t, 4, packet.ProtocolTCP)
+	w.serve("vip", "web:8080", "other:8080", "remote:8080")
+	sticky("vip")(w)
+	w.pipeline = New(Config{Flows: w.flows, Rand: rand.New(rand.NewPCG(1, 2))})
+	if got := w.gets("client", "vip:80"); got != "several" {
+		t.Errorf("a dozen flows go to %s, want that they are spread", got)
 	}
 }
 

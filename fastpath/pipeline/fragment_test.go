@@ -345,6 +345,46 @@ func TestFragments(t *testing.T) {
 	}
 }
 
+// TestHeldPiecesAreAbandoned: fragments that were held for the first one are dropped by name when
+// nobody asks for them, or has no room for them, and do not get among the next packet's.
+func TestHeldPiecesAreAbandoned(t *testing.T) {
+	for _, family := range []int{4, 6} {
+		w := newWorld(t, family, packet.ProtocolUDP)
+		w.serve("vip", "web:8080")
+		c := pieces{sends: "client:4000 > vip:80"}
+		punt := w.punt(&step{sends: c.sends})
+		process := func(b []byte) Result {
+			return w.pipeline.Process(w.snapshot, append(make([]byte, 0, 4096), b...), punt, int64(w.clock), nil)
+		}
+		begin := func(id uint32) Result {
+			all := frame.Cut(c.frame(w), id, 776)
+			for i := len(all) - 1; i > 0; i-- {
+				if r := process(all[i]); r.Verdict != Hold {
+					t.Fatalf("v%d: %+v of a fragment that comes before the first", family, r)
+				}
+			}
+			return process(all[0])
+		}
+		if r := begin(1); r.Reason != reason.NewFlow || !r.More {
+			t.Fatalf("v%d: %+v of the first fragment", family, r)
+		}
+		f := w.frame(0, &step{sends: c.sends})
+		if r := process(f.Bytes()); r.Reason != reason.Established || r.More {
+			t.Errorf("v%d: %+v of a packet that nothing was held for", family, r)
+		}
+		if got := strings.Join(w.lost(), " "); got != "lost:ring-full=2" {
+			t.Errorf("v%d: %q, want both held fragments", family, got)
+		}
+		begin(2)
+		if length, r := w.pipeline.Next(w.snapshot, make([]byte, 0, 100), int64(w.clock), nil); length <= 100 || r.Verdict != Drop || r.Reason != reason.TooBig || !r.More {
+			t.Errorf("v%d: %d bytes, %+v of a held fragment without room", family, length, r)
+		}
+		if _, r := w.pipeline.Next(w.snapshot, make([]byte, 0, 4096), int64(w.clock), nil); r.Reason != reason.Established || r.More {
+			t.Errorf("v%d: %+v of the last held fragment", family, r)
+		}
+	}
+}
+
 // TestTooManyPieces: a datagram cut finer than any path does is given up, and another one of
 // the same port is not.
 func TestTooManyPieces(t *testing.T) {

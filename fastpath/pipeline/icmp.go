@@ -62,7 +62,7 @@ func (pl *Pipeline) quotes() bool {
 // Lace and have sent by another way. is_forged in xdp/bpf/message.h is the same rule.
 func (pl *Pipeline) forged() bool {
 	v, q := &pl.visit, &pl.quote
-	if v.punt.Egress || v.fromHost() || !pl.quotes() || !v.claimed(&q.Dst, q.Protocol, q.DstPort) {
+	if v.fromHost() || !pl.quotes() || !v.claimed(&q.Dst, q.Protocol, q.DstPort) {
 		return false
 	}
 	a := v.tables.Address(v.in.Network, &q.Src)

@@ -287,6 +287,12 @@ func TestICMPErrorTranslated(t *testing.T) {
 			becomesFrom: "vip", becomesTo: "client", aboutThen: "client:4000 > vip:80", via: "direct other", ttl: -1,
 		},
 		{
+			sentence: "a flow whose target's port is gone does not lose the error either",
+			given:    serving("vip", "web:8080"), flow: []step{opens, {then: func(w *world) { w.moveTo("client", "other"); w.unplug("client") }}},
+			from: "web", to: "client", about: "client:4000 > web:8080",
+			becomesFrom: "vip", becomesTo: "client", aboutThen: "client:4000 > vip:80", via: "direct other", ttl: -1,
+		},
+		{
 			sentence: "a quoted packet keeps its IP options and extension headers",
 			given:    serving("vip", "web:8080"), flow: []step{opens}, with: encumbered,
 			from: "web", to: "client", about: "client:4000 > web:8080",

@@ -218,6 +218,12 @@ func TestStackChoice(t *testing.T) {
 			steps: []step{{sends: "outside:4000 > vip:80", is: reason.NewFlow, becomes: "outside:4000 > web:8080", via: "direct web", ttl: -1}},
 		},
 		{
+			sentence: "an outside client to whom no route leads is taken to be behind the port where it came in",
+			given:    func(w *world) { w.contents.Routes = nil; stacked("web:8080")(w) },
+			steps: []step{{sends: "outside:4000 > vip:80", is: reason.NewFlow, becomes: "outside:4000 > web:8080", via: "stack wire"},
+				{sends: "web:8080 > outside:4000", at: "out wire", flags: synAck, is: reason.Reply, becomes: "vip:80 > outside:4000", via: "resume wire"}},
+		},
+		{
 			sentence: "a flow that is re-picked is routed by the stack again",
 			over:     onlyUDP,
 			given:    stacked("web:8080"),

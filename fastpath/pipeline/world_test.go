@@ -206,6 +206,12 @@ func (w *world) port(name string, change func(*table.Port)) {
 	w.publish()
 }
 
+// unplug takes a port out of the tables.
+func (w *world) unplug(name string) {
+	w.contents.Ports = slices.DeleteFunc(w.contents.Ports, func(p table.Port) bool { return p.ID == portIDs[name] })
+	w.publish()
+}
+
 // moveTo makes a place live behind the port of another.
 func (w *world) moveTo(name, port string) {
 	a4, a6 := both(name)
