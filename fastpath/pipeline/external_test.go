@@ -312,8 +312,11 @@ func TestEveryBackendIsAsLikely(t *testing.T) {
 	four := backends("web:8080", "other:8080", "remote:8080", "remote2:8080")
 	nodePort(four, four)(w)
 	f := w.snapshot.FrontendByID(w.services["node"].frontend.ID)
-	for name, set := range map[string]table.Set{"inside": f.Inside, "outside": f.Outside} {
-		ids, counts := w.snapshot.Set(set), map[uint32]int{}
+	for _, c := range []struct {
+		name string
+		set  table.Set
+	}{{"inside", f.Inside}, {"outside", f.Outside}} {
+		ids, counts := w.snapshot.Set(c.set), map[uint32]int{}
 		for range choices {
 			id, _ := w.pipeline.pick(f, ids)
 			counts[id]++
@@ -324,7 +327,7 @@ func TestEveryBackendIsAsLikely(t *testing.T) {
 			chi += d * d / want
 		}
 		if limit := 16.27; chi > limit || len(counts) != degrees+1 { // exceeded once in a thousand
-			t.Errorf("%s: χ² %.2f of %v, want below %.2f", name, chi, counts, limit)
+			t.Errorf("%s: χ² %.2f of %v, want below %.2f", c.name, chi, counts, limit)
 		}
 	}
 }
