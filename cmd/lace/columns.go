@@ -247,5 +247,6 @@ var problemColumns = []screen.Column[api.Problem]{
 	{Title: "OBJECT", Value: func(p api.Problem) string { return p.Object }},
 	{Title: "FIELD", Value: func(p api.Problem) string { return p.Field }},
 	{Title: "REASON", Value: func(p api.Problem) string { return p.Reason }},
+	{Title: "PLACE", Rare: true, Value: func(p api.Problem) string { return p.Place.String() }},
 	{Title: "MESSAGE", Value: func(p api.Problem) string { return p.Message }},
 }

@@ -12,10 +12,9 @@ import (
 	"lace-cni.io/lace/cmd/lace/preflight"
 	"lace-cni.io/lace/cmd/lace/screen"
 	"lace-cni.io/lace/control/resolve"
-	"lace-cni.io/lace/slowpath/adminserver/api"
+	"lace-cni.io/lace/slowpath/adminserver"
 	"lace-cni.io/lace/slowpath/manifests"
 	"lace-cni.io/lace/slowpath/source"
-	"lace-cni.io/lace/slowpath/source/dir"
 )
 
 // manifestsFolder is a folder to be checked, with what an agent is told beside it: the flags
@@ -64,7 +63,7 @@ func (m *manifestsFolder) check(cmd *cobra.Command, f screen.Format) error {
 		findings = findings[:0]
 	}
 	for i := range j.Problems {
-		findings = append(findings, placed(&j.Problems[i]))
+		findings = append(findings, judged(j, i))
 	}
 	if err := writeFindings(cmd.OutOrStdout(), f, findings, comesTo(j)); err != nil {
 		return err
@@ -75,21 +74,14 @@ func (m *manifestsFolder) check(cmd *cobra.Command, f screen.Format) error {
 	return nil
 }
 
-// placed is the finding of a Problem that an agent would have, checked at the place of its object.
-func placed(p *manifests.Problem) preflight.Finding {
-	check, at := "problem", p.Place
-	switch {
-	case at != (dir.Place{}):
-		check = at.String()
-	case p.Kind == "File":
+// judged is the finding of a Problem that an agent would have. Of a file it is checked at the file.
+func judged(j *manifests.Judgement, i int) preflight.Finding {
+	p := adminserver.ProblemOf(j.Problems[i], j.Places.Of(j.Problems[i]))
+	check := "problem"
+	if p.Kind == "File" {
 		check = p.Object
 	}
-	told := api.Problem(p.Problem)
-	out := preflight.OfProblem(preflight.Fail, check, &told)
-	if at != (dir.Place{}) {
-		out.Place = &preflight.Place{File: at.File, Document: at.Document, Line: at.Line, Item: at.Item}
-	}
-	return out
+	return preflight.OfProblem(preflight.Fail, check, &p)
 }
 
 // comesTo is what was read, and how many Problems there are.

@@ -64,7 +64,7 @@ func TestNamesReachNoTerminal(t *testing.T) {
 	for path, answer := range answers {
 		said[path] = answer
 	}
-	said[api.PathProblems] = api.List[api.Problem]{Items: []api.Problem{{Kind: "File", Object: "a.yaml", Field: "f", Reason: "R", Message: "m"}}}
+	said[api.PathProblems] = api.List[api.Problem]{Items: []api.Problem{{Kind: "File", Object: "a.yaml", Field: "f", Reason: "R", Message: "m"}, {Kind: "Service", Object: "default/web", Reason: "R", Message: "m", Place: api.Place{File: "a.yaml", Document: 1, Line: 1, Item: "items[0]"}}}}
 	said[api.PathDrops] = api.List[api.Drop]{Items: []api.Drop{{Reason: "no-room", BlackHoles: []api.BlackHole{{In: "veth-a", Device: "eth0"}}}}}
 	bad := spoilt(t, said)
 	for _, args := range [][]string{

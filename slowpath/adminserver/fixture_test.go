@@ -16,6 +16,7 @@ import (
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
 	"lace-cni.io/lace/xdp"
 )
 
@@ -28,8 +29,9 @@ type played struct {
 	noFlows  error
 	totals   *counter.Totals
 	kernel   *xdp.Counters
-	routed   map[string]string // device by destination, where it is not lace0
-	down     string            // why the fast path is not running; empty: it is
+	routed   map[string]string       // device by destination, where it is not lace0
+	places   map[string]source.Place // by object
+	down     string                  // why the fast path is not running; empty: it is
 }
 
 func ip(s string) netip.Addr   { return netip.MustParseAddr(s) }
@@ -50,6 +52,7 @@ func (p *played) Leaves(to netip.Addr) (string, error) {
 	}
 	return "lace0", nil
 }
+func (p *played) Place(of model.Problem) source.Place      { return p.places[of.Object] }
 func (p *played) Counts() (*counter.Totals, *xdp.Counters) { return p.totals, p.kernel }
 
 func (p *played) Tables() (*table.Snapshot, error) {
@@ -78,7 +81,8 @@ func newPlayed(t *testing.T) *played {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &played{state: playedState(), contents: playedTables(t), flows: flows}
+	places := map[string]source.Place{"default/broken": {File: "web.yaml", Document: 2, Line: 9, Item: "items[3]"}}
+	return &played{state: playedState(), contents: playedTables(t), flows: flows, places: places}
 }
 
 func playedState() *publish.State {

@@ -3,11 +3,13 @@ package adminserver
 import (
 	"net/netip"
 
+	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/conntrack"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/fastpath/table"
 	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
 	"lace-cni.io/lace/xdp"
 )
 
@@ -17,6 +19,8 @@ type Node interface {
 	Status() api.Status
 	// State is what was published last; nil before the first publication.
 	State() *publish.State
+	// Place is where the object of a Problem is written; zero: nobody knows.
+	Place(p model.Problem) source.Place
 	// Tables opens the snapshot that was published last. The caller closes it.
 	Tables() (*table.Snapshot, error)
 	// Counts reads the packet counters; nil where they cannot be read.

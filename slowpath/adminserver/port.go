@@ -53,19 +53,3 @@ func mac(m [6]byte) string {
 	}
 	return net.HardwareAddr(m[:]).String()
 }
-
-func (s *Server) problems(*http.Request) (api.List[api.Problem], error) {
-	state := s.node.State()
-	if state == nil {
-		return list[api.Problem](nil), nil
-	}
-	var out []api.Problem
-	for _, p := range state.Problems {
-		out = append(out, problemOf(p))
-	}
-	return list(out), nil
-}
-
-func problemOf(p model.Problem) api.Problem {
-	return api.Problem{Kind: p.Kind, Object: p.Object, Field: p.Field, Reason: p.Reason, Message: p.Message}
-}

@@ -169,7 +169,7 @@ func TestDropsPortsProblemsAndStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []api.Problem{{Kind: "Service", Object: "default/broken", Field: "spec.ports[0]", Reason: "BadPort", Message: "say another"}}
+	want := []api.Problem{{Kind: "Service", Object: "default/broken", Field: "spec.ports[0]", Reason: "BadPort", Message: "say another", Place: api.Place{File: "web.yaml", Document: 2, Line: 9, Item: "items[3]"}}}
 	if diff := cmp.Diff(want, problems.Items); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

@@ -61,9 +61,9 @@ func (c *Config) complete() error {
 		c.Log = slog.Default()
 	}
 	if c.Tell == nil {
-		c.Tell = tellLog(c.Log, true)
+		c.Tell = tellLog(c.Log, true, c.place)
 	} else {
-		c.Tell = both(c.Tell, tellLog(c.Log, false))
+		c.Tell = both(c.Tell, tellLog(c.Log, false, c.place))
 	}
 	if c.NodeName == "" {
 		return errors.New("the node has no name: say which Node object is this one (--node-name)")

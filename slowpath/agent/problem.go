@@ -6,6 +6,7 @@ import (
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/counter"
 	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // State implements adminserver.Node: what was published last, with the Problems that
@@ -49,4 +50,16 @@ func (o *observer) problems(f fastpath) []model.Problem {
 		return problems
 	}
 	return publish.Sorted(append(slices.Clone(problems), p))
+}
+
+// Place implements adminserver.Node.
+func (o *observer) Place(p model.Problem) source.Place { return o.config.place(p) }
+
+// place is where the object of a Problem is written; zero: the source has no places, or none for
+// this Problem.
+func (c *Config) place(p model.Problem) source.Place {
+	if s, places := c.Source.(source.Placer); places {
+		return s.Place(p)
+	}
+	return source.Place{}
 }

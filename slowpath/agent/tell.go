@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/adminserver/api"
 	"lace-cni.io/lace/slowpath/publish"
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // bell wakes one who waits. Ringing never waits.
@@ -69,14 +71,19 @@ const linesAtOnce = 100
 var loggedElsewhere = []string{"FolderUnreadable", "NotPublished"}
 
 // tellLog is a Tell that writes into the log which Problems have come, and which are gone. Those
-// of Services are left out unless services is given: beside an API server, Events tell them.
-func tellLog(log *slog.Logger, services bool) Tell {
+// of Services are left out unless services is given: beside an API server, Events tell them. Each is
+// told with the place of its object, if there is one; another place is no other Problem.
+func tellLog(log *slog.Logger, services bool, place func(model.Problem) source.Place) Tell {
 	known := map[model.Problem]bool{}
 	return func(problems []model.Problem) {
 		now, about, lines := map[model.Problem]bool{}, map[model.Problem]bool{}, 0
 		say := func(level slog.Level, text string, p model.Problem) {
 			if lines++; lines <= linesAtOnce {
-				log.Log(context.Background(), level, text, "kind", p.Kind, "object", p.Object, "field", p.Field, "reason", p.Reason)
+				words := []any{"kind", p.Kind, "object", p.Object, "field", p.Field, "reason", p.Reason}
+				if at := api.Place(place(p)).String(); at != "" {
+					words = append(words, "place", at)
+				}
+				log.Log(context.Background(), level, text, words...)
 			}
 		}
 		for _, p := range problems {

@@ -72,7 +72,7 @@ func TestAPortThatIsTakenIsToldAndTakenBack(t *testing.T) {
 // than a hundred lines at once, and none of what another part of the agent logs.
 func TestTheLogTellsOnce(t *testing.T) {
 	var log journal
-	tell := tellLog(slog.New(slog.NewTextHandler(&log, nil)), true)
+	tell := tellLog(slog.New(slog.NewTextHandler(&log, nil)), true, nowhereWritten)
 	bad := model.Problem{Kind: "Service", Object: "demo/web", Field: "spec.ports", Reason: "BadPort", Message: "wrong; mend it"}
 	file := model.Problem{Kind: "File", Object: "web.yaml document 1", Reason: "NotYAML", Message: "line 3 is no YAML"}
 	elsewhere := model.Problem{Kind: "File", Object: "/etc/lace", Reason: "FolderUnreadable", Message: "no such folder"}
@@ -115,7 +115,7 @@ func TestTheLogTellsOnce(t *testing.T) {
 func TestTheLogLeavesServicesToEvents(t *testing.T) {
 	var log journal
 	var h heard
-	tell := both(h.tell, tellLog(slog.New(slog.NewTextHandler(&log, nil)), false))
+	tell := both(h.tell, tellLog(slog.New(slog.NewTextHandler(&log, nil)), false, nowhereWritten))
 	tell([]model.Problem{{Kind: "Service", Object: "demo/web", Reason: "BadPort"}, {Kind: "Node", Object: "n1", Reason: "NodeMissing"}})
 	if s := log.String(); strings.Contains(s, "BadPort") || !strings.Contains(s, "NodeMissing") || len(h.last) != 2 {
 		t.Errorf("%s, told %v", s, h.last)

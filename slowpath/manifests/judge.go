@@ -20,13 +20,8 @@ type Config struct {
 type Judgement struct {
 	Node     string              // that it was judged for
 	Objects  map[source.Kind]int // how many were taken
-	Problems []Problem           // sorted by kind and object
-}
-
-// Problem is one that an agent would have.
-type Problem struct {
-	model.Problem
-	Place dir.Place // of the object; zero: it is none of the folder's, or the Problem names file and document itself
+	Problems []model.Problem     // that an agent would have, sorted by kind and object
+	Places   dir.Places          // of the objects
 }
 
 // Judge reads the folder at path and says which Problems an agent on that node would have. It
@@ -36,33 +31,20 @@ func Judge(ctx context.Context, path string, c Config) (*Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Judgement{Objects: map[source.Kind]int{}}
+	out := &Judgement{Objects: map[source.Kind]int{}, Places: reading.Places}
 	if out.Node, err = nodeName(c.Node, reading.Objects); err != nil {
 		return nil, err
 	}
 	var changes []source.Change
-	places := make(map[[2]string]dir.Place, len(reading.Objects))
 	for _, o := range reading.Objects {
 		out.Objects[o.Kind]++
 		changes = append(changes, source.Change{Kind: o.Kind, Name: o.Name, Object: o.Object})
-		places[[2]string{string(o.Kind), nameIn(&o)}] = o.Place
 	}
-	problems, err := publish.Rehearse(
+	out.Problems, err = publish.Rehearse(
 		publish.Config{Node: out.Node, Ranges: c.Ranges, At: everywhere, AgentPorts: []uint16{probesPort}},
 		changes, reading.Problems, attachments(out.Node, reading.Objects))
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range problems {
-		out.Problems = append(out.Problems, Problem{p, places[[2]string{p.Kind, p.Object}]})
-	}
 	return out, nil
-}
-
-// nameIn is the name of an object as a Problem has it.
-func nameIn(o *dir.Object) string {
-	if o.Name.Namespace == "" {
-		return o.Name.Name
-	}
-	return o.Name.String()
 }

@@ -49,9 +49,9 @@ func TestAFolderIsJudgedAsAPublisherDoes(t *testing.T) {
 					want = append(want, saidOf(p))
 				}
 				for _, p := range j.Problems {
-					got = append(got, saidOf(p.Problem))
-					if at := files.places[p.Kind+" "+p.Object]; p.Place.File != at || p.Place.Line != 1 {
-						t.Errorf("%s %s is told to be at %q, want %s line 1", p.Kind, p.Object, p.Place, at)
+					got = append(got, saidOf(p))
+					if at, want := j.Places.Of(p), files.places[p.Kind+" "+p.Object]; at.File != want || at.Line != 1 {
+						t.Errorf("%s %s is told to be at %v, want %s line 1", p.Kind, p.Object, at, want)
 					}
 				}
 				if d := cmp.Diff(want, got); d != "" || len(got) != 1 {

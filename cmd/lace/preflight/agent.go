@@ -61,8 +61,12 @@ func judgeAgent(f *Facts) (out []Finding) {
 }
 
 // OfProblem says a Problem in one line: object and field, what is wrong and what to do, and the
-// reason, by which pages name it. A check that is the object itself is not said twice.
+// reason, by which pages name it. It is checked at the place of the object, which stands for
+// check then. A check that is the object itself is not said twice.
 func OfProblem(v Verdict, check string, p *api.Problem) Finding {
+	if at := p.Place.String(); at != "" {
+		check = at
+	}
 	about := []string{p.Kind, p.Object}
 	if check == p.Object {
 		about = nil

@@ -19,15 +19,6 @@ type Finding struct {
 	Do      string  `json:"do,omitempty"`
 
 	Problem *api.Problem `json:"problem,omitempty"` // that Found says in one line
-	Place   *Place       `json:"place,omitempty"`   // of its object
-}
-
-// Place is where the object of a Problem is written.
-type Place struct {
-	File     string `json:"file"`
-	Document int    `json:"document"`
-	Line     int    `json:"line"`
-	Item     string `json:"item,omitempty"` // of a list
 }
 
 func ok(check, found string) Finding { return Finding{Verdict: OK, Check: check, Found: found} }

@@ -23,6 +23,26 @@ var fruitColumns = []Column[fruit]{
 	{Title: "NOTE", Wide: true, Value: func(f fruit) string { return f.Note }},
 }
 
+// A rare column shows where an item has something in it.
+func TestRareColumns(t *testing.T) {
+	columns := []Column[fruit]{{Title: "NAME", Value: func(f fruit) string { return f.Name }}, {Title: "NOTE", Rare: true, Value: func(f fruit) string { return f.Note }}}
+	for _, c := range []struct {
+		items []fruit
+		want  string
+	}{
+		{fruits, "NAME   NOTE\näpfel  ripe\nfigs   -\n"},
+		{fruits[1:], "NAME\nfigs\n"},
+	} {
+		var out strings.Builder
+		if err := WriteTable(&out, Wide, columns, c.items); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 // Columns line up by characters, wide ones show only when asked for, empty cells are
 // dashes and no line ends in spaces.
 func TestWriteTable(t *testing.T) {

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,9 +11,12 @@ import (
 type Column[T any] struct {
 	Title string
 	Wide  bool // shown by -o wide only
+	Rare  bool // shown where an item has it
 	Right bool // aligned to the right: figures
 	Value func(T) string
 }
+
+func (c *Column[T]) has(item T) bool { return c.Value(item) != "" }
 
 // WriteTable writes a header and a line for each item. Columns are as wide as their widest
 // cell and two spaces apart; no line ends in spaces. An empty cell shows as "-", so that
@@ -20,7 +24,7 @@ type Column[T any] struct {
 func WriteTable[T any](w io.Writer, f Format, columns []Column[T], items []T) error {
 	var shown []Column[T]
 	for _, c := range columns {
-		if !c.Wide || f == Wide {
+		if (!c.Wide || f == Wide) && (!c.Rare || slices.ContainsFunc(items, c.has)) {
 			shown = append(shown, c)
 		}
 	}

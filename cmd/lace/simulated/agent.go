@@ -31,6 +31,7 @@ type agent struct {
 	stack     netdev.Stack
 	log       *slog.Logger
 
+	folder    *dir.Dir
 	publisher *publish.Publisher
 	started   time.Time
 	latency   atomic.Int64 // of the last publication, nanoseconds
@@ -57,18 +58,18 @@ func (a *agent) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.folder = dir.New(a.manifests)
+	a.folder.Log = a.log
 	server, err := adminserver.New(adminserver.Config{Socket: a.socketPath(), Node: a, Log: a.log})
 	if err != nil {
 		return err
 	}
 	follower := attach.New(attach.Config{Node: nodeName, Stack: a.stack, Ranges: lab.ServiceRanges, Known: a.knownPorts(), Log: a.log})
-	folder := dir.New(a.manifests)
-	folder.Log = a.log
 	parts := []*process{
 		start(server.Run),
 		start(a.publisher.Run),
 		start(func(ctx context.Context) error { return follower.Run(ctx, a.publisher.SetAttachments) }),
-		start(func(ctx context.Context) error { return folder.Run(ctx, sink{a}) }),
+		start(func(ctx context.Context) error { return a.folder.Run(ctx, sink{a}) }),
 	}
 	<-ctx.Done()
 	for _, p := range parts {
@@ -135,6 +136,9 @@ func (a *agent) fastpathStatus(st *api.Status) api.Fastpath {
 
 // State implements adminserver.Node.
 func (a *agent) State() *publish.State { return a.publisher.State() }
+
+// Place implements adminserver.Node.
+func (a *agent) Place(p problem) source.Place { return a.folder.Place(p) }
 
 // Tables implements adminserver.Node.
 func (a *agent) Tables() (*table.Snapshot, error) { return table.Open(a.snapshotPath()) }

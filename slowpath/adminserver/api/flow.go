@@ -64,15 +64,6 @@ type Port struct {
 	Policed   uint64   `json:"policed"`          // packets dropped because it asked for more than its share
 }
 
-// Problem is something that could not be honoured.
-type Problem struct {
-	Kind    string `json:"kind"`
-	Object  string `json:"object"`
-	Field   string `json:"field,omitempty"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
-
 // Explanation is what the production pipeline would do with a packet, step by step.
 // Nothing is sent and no flow is registered.
 type Explanation struct {

@@ -22,7 +22,7 @@ type Object struct {
 	Kind   source.Kind
 	Name   model.Name
 	Object any // as source.Change has it
-	Place  Place
+	Place  source.Place
 }
 
 // Decode reads all documents of a file. Every document that is wrong is a Problem, and
@@ -162,7 +162,7 @@ func (r *reader) single(at string, text []byte, into runtime.Object) {
 	if !r.strictly(at, text, into) {
 		return
 	}
-	o := Object{Object: into, Place: Place{r.file, r.doc.number, r.doc.first(), at}}
+	o := Object{Object: into, Place: source.Place{File: r.file, Document: r.doc.number, Line: r.doc.first(), Item: at}}
 	var meta *metav1.ObjectMeta
 	switch v := into.(type) {
 	case *corev1.Service:

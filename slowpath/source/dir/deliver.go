@@ -13,7 +13,7 @@ import (
 // deliver compares what the files say with what was delivered. triggers says when each
 // file that was read, or is gone, changed.
 func (d *folder) deliver(triggers map[string]time.Time) (out []source.Change) {
-	now := make(map[objectKey]any, len(d.delivered))
+	now := make(Places, len(d.delivered))
 	latest := time.Time{}
 	for _, t := range triggers {
 		if t.After(latest) {
@@ -26,11 +26,10 @@ func (d *folder) deliver(triggers map[string]time.Time) (out []source.Change) {
 			continue
 		}
 		was, known := d.delivered[k]
-		if known && (was == p.Object.Object || reflect.DeepEqual(was, p.Object.Object)) {
-			now[k] = was
+		now[k] = p.Object
+		if known && (was.Object == p.Object.Object || reflect.DeepEqual(was.Object, p.Object.Object)) {
 			continue
 		}
-		now[k] = p.Object.Object
 		trigger, read := triggers[p.file.name]
 		if !read { // another file let go of it
 			trigger = latest

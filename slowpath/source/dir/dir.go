@@ -3,6 +3,7 @@ package dir
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"lace-cni.io/lace/slowpath/source"
@@ -20,9 +21,11 @@ type Dir struct {
 	Settle time.Duration // how long a file must be quiet; at most 20 times that is waited
 	Poll   time.Duration // how often the folder is looked at without a notice
 	Log    *slog.Logger
+
+	places atomic.Pointer[Places] // of the last look; nil: there was none
 }
 
-var _ source.Source = (*Dir)(nil)
+var _ source.Placer = (*Dir)(nil)
 
 // New returns a source over the folder at path, with default times.
 func New(path string) *Dir {
@@ -56,7 +59,7 @@ func (d *Dir) Run(ctx context.Context, sink source.Sink) error {
 func (d *Dir) follow(ctx context.Context, sink source.Sink) {
 	w := watch(d.Path, d.Log)
 	defer w.close()
-	r := run{folder: newFolder(d.Path, d.Settle), sink: sink, log: d.Log}
+	r := run{folder: newFolder(d.Path, d.Settle), sink: sink, places: &d.places, log: d.Log}
 	r.patience.stop = ctx.Done()
 	poll := time.NewTicker(d.Poll)
 	defer poll.Stop()
@@ -80,6 +83,7 @@ func (d *Dir) follow(ctx context.Context, sink source.Sink) {
 type run struct {
 	*folder
 	sink   source.Sink
+	places *atomic.Pointer[Places]
 	log    *slog.Logger
 	said   string    // why the folder cannot be read, as logged last
 	first  time.Time // when the folder could be read first
@@ -123,6 +127,8 @@ func (r *run) pass(now time.Time) {
 	if stopped(r.patience.stop) { // what was not waited for is no Problem
 		return
 	}
+	taken := r.delivered
+	r.places.Store(&taken) // before anybody hears of a Problem there
 	if out.news {
 		r.sink.Apply(out.changes, out.problems)
 	}

@@ -13,7 +13,8 @@
 // taken from the first file by name, the other is a Problem.
 //
 // It must never write, follow a file that is no regular one or one that the kernel makes
-// up, wait for a file that does not answer, or read without bound; see Limits. It owns the memory of what each file said last.
+// up, wait for a file that does not answer, or read without bound; see Limits. It owns the memory of what each file said last, and
+// so where each object is written; see Places.
 //
 // Cost: one stat per file and pass, a pass per change and per poll. Documents that did
 // not change are not parsed again.

@@ -31,8 +31,8 @@ type folder struct {
 	open     func(path string, most int64) ([]byte, version, error) // read, but in tests
 	seed     maphash.Seed
 
-	files     []*file // by name
-	delivered map[objectKey]any
+	files     []*file         // by name
+	delivered Places          // as delivered; another one when something has changed
 	problems  []model.Problem // as delivered
 	clashing  []model.Problem // between files
 	crowded   []model.Problem // more files than can be read
@@ -42,7 +42,7 @@ type folder struct {
 func newFolder(path string, settle time.Duration) *folder {
 	return &folder{
 		path: path, settle: settle, most: 20 * settle, limits: defaultLimits, seed: maphash.MakeSeed(),
-		delivered: map[objectKey]any{}, patience: newPatience(), open: read,
+		delivered: Places{}, patience: newPatience(), open: read,
 	}
 }
 

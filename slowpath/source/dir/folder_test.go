@@ -173,7 +173,7 @@ func TestOneObjectInTwoPlaces(t *testing.T) {
 	x.remove("a.yaml")
 	x.look(0)
 	x.want("without the wrong file", x.again, "-n2")
-	left := x.folder.delivered[objectKey{source.Node, model.Name{Name: "n1"}}].(*corev1.Node)
+	left := x.folder.delivered[objectKey{source.Node, model.Name{Name: "n1"}}].Object.(*corev1.Node)
 	if left.Labels["v"] != "b" {
 		t.Errorf("what is left says %q, want what b.yaml says", left.Labels["v"])
 	}

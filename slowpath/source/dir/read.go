@@ -11,30 +11,10 @@ import (
 	"lace-cni.io/lace/control/model"
 )
 
-// Place is where in the folder an object is written.
-type Place struct {
-	File     string
-	Document int // of the file, from 1, as Problems count them
-	Line     int // of the file, from 1: the first one of the document that is not empty
-
-	Item string // of a list, as items[3]; empty: the object is the document
-}
-
-// String is the place in the words of a Problem; empty: none.
-func (p Place) String() string {
-	if p.File == "" {
-		return ""
-	}
-	s := fmt.Sprintf("%s line %d", documentName(p.File, p.Document), p.Line)
-	if p.Item != "" {
-		s += " " + p.Item
-	}
-	return s
-}
-
 // Reading is what a folder says at one moment: what a Dir delivers first.
 type Reading struct {
 	Objects  []Object // by kind and name, each once
+	Places   Places   // of these
 	Problems []model.Problem
 }
 
@@ -71,19 +51,14 @@ func readOnce(path string) (*Reading, error) {
 	if out.err != nil {
 		return nil, fmt.Errorf("the folder cannot be read: %w", out.err)
 	}
-	return &Reading{Objects: d.taken(), Problems: out.problems}, nil
+	return &Reading{Objects: d.taken(), Places: d.delivered, Problems: out.problems}, nil
 }
 
-// taken are the objects that were delivered, each where it is taken from.
-func (d *folder) taken() (out []Object) {
-	met := make(map[objectKey]bool, len(d.delivered))
-	for p := range d.each {
-		k := p.key()
-		if _, has := d.delivered[k]; !has || met[k] {
-			continue
-		}
-		met[k] = true
-		out = append(out, *p.Object)
+// taken are the objects that were delivered.
+func (d *folder) taken() []Object {
+	out := make([]Object, 0, len(d.delivered))
+	for _, o := range d.delivered {
+		out = append(out, *o)
 	}
 	slices.SortFunc(out, func(a, b Object) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), model.Name.Compare(a.Name, b.Name))

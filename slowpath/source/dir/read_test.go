@@ -39,7 +39,7 @@ func TestReadNamesThePlaceOfEachObject(t *testing.T) {
 	}
 	var got []string
 	for _, o := range r.Objects {
-		got = append(got, fmt.Sprintf("%s %s: %s", o.Kind, nameFor(&o), o.Place))
+		got = append(got, fmt.Sprintf("%s %s: %s", o.Kind, nameFor(&o), placeText(o.Place)))
 	}
 	for _, p := range r.Problems {
 		got = append(got, "! "+p.Object+" "+p.Reason)

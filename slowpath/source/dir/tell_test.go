@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,7 +16,7 @@ func TestTheLogSaysThatTheFolderIsNotThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manifests")
 	var log bytes.Buffer
 	r := run{
-		folder: newFolder(path, 0), sink: &record{changed: make(chan struct{}, 1)},
+		folder: newFolder(path, 0), sink: &record{changed: make(chan struct{}, 1)}, places: new(atomic.Pointer[Places]),
 		log: slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	now := time.Now()
