@@ -6,7 +6,7 @@
 // a flow: what waits here and is forgotten is offered again by its next packet. Revoking
 // is nobody's task: the kernel compares generations with each packet.
 //
-// A flow is handed over as soon as nothing of it can be overtaken:
+// A flow is handed over as soon as the kernel overtakes nothing that Go has of it:
 //
 //   - TCP over an uplink when it is registered, in both directions: behind a SYN nothing is
 //     sent before it was answered, and the answer is the lane's already. A SYN itself always
@@ -23,8 +23,9 @@
 //     packet was forwarded. What asks once and is answered once thus comes to Go once;
 //   - what is under way already (the client's direction of TCP within the node and of UDP
 //     that was answered, or of UDP whose client goes on sending without an answer; what was
-//     registered while the lane was off) when the worker has emptied its ring, so that no packet in the ring is
-//     overtaken by a later one.
+//     registered while the lane was off) when the worker has found its ring empty and has sent
+//     what it had, so that nothing that it holds is overtaken. What comes into the ring while
+//     it sends may be, by what its sender sends next, as on any network.
 //
 // SCTP stays with Go, whose checksum the kernel cannot mend, and so do flows of ids that
 // the kernel's generation maps have no room for, and everything while the lane is off.
