@@ -5,13 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
 
-	"golang.org/x/term"
-
+	"lace-cni.io/lace/cmd/daemonlog"
 	"lace-cni.io/lace/cmd/usage"
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
@@ -36,8 +34,7 @@ type options struct {
 	profiling   bool
 	beside      bool
 	cleanup     bool
-	logFormat   string
-	logLevel    slog.Level
+	log         daemonlog.Options
 	version     bool
 }
 
@@ -59,8 +56,7 @@ func flags(o *options) *flag.FlagSet {
 	f.BoolVar(&o.profiling, "profiling", false, "serve /debug/pprof beside /metrics, to clients on this machine's loopback addresses only")
 	f.BoolVar(&o.beside, "beside-kube-proxy", false, "start although a kube-proxy runs or has left its rules: while it is replaced, or where it carries other Services than Lace")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove everything that Lace has left on this node, and end")
-	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")
+	o.log.Flags(f)
 	f.BoolVar(&o.version, "version", false, "print the version, and end")
 	return f
 }
@@ -83,12 +79,13 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("--lane %q: say on or off", o.lane)
 	case o.delivery != "stack" && o.delivery != "direct":
 		return fmt.Errorf("--delivery %q: say stack or direct", o.delivery)
-	case o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto":
-		return fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
 	case o.sourceDir != "" && o.fromAPI():
 		return fmt.Errorf("--source-dir and --apiserver or --kubeconfig exclude each other: say where Services are declared, in a folder or in a cluster")
 	case o.sourceDir == "" && !o.fromAPI() && !o.cleanup && !o.version:
 		return noSource()
+	}
+	if err := o.log.Judge(); err != nil {
+		return err
 	}
 	return o.judge()
 }
@@ -110,7 +107,7 @@ func (o *options) config(errs io.Writer) agent.Config {
 	return agent.Config{
 		StateDir: o.stateDir, BPFFS: o.bpffs, NodeName: o.nodeName,
 		ServiceCIDRs: o.ranges, NodePorts: o.nodePorts.NodePorts, HealthAddr: o.healthAddr, MetricsAddr: o.metricsAddr, Profiling: o.profiling,
-		Settings: o.settings(), Delivery: o.deliveryKind(), BesideProxy: o.beside, Version: version, Log: slog.New(o.handler(errs)),
+		Settings: o.settings(), Delivery: o.deliveryKind(), BesideProxy: o.beside, Version: version, Log: o.log.Log(errs),
 	}
 }
 
@@ -129,15 +126,6 @@ func (o *options) deliveryKind() model.Delivery {
 		return model.Stack
 	}
 	return model.Direct
-}
-
-func (o *options) handler(w io.Writer) slog.Handler {
-	with := &slog.HandlerOptions{Level: o.logLevel}
-	f, isFile := w.(*os.File)
-	if o.logFormat == "text" || o.logFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
-		return slog.NewTextHandler(w, with)
-	}
-	return slog.NewJSONHandler(w, with)
 }
 
 // ranges is a list of prefixes in one flag.

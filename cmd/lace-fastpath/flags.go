@@ -5,11 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 
-	"golang.org/x/term"
-
+	"lace-cni.io/lace/cmd/daemonlog"
 	"lace-cni.io/lace/cmd/usage"
 	"lace-cni.io/lace/fastpath/dataplane"
 )
@@ -24,8 +21,7 @@ type options struct {
 	puntRate  int
 	puntBurst int
 	cleanup   bool
-	logFormat string
-	logLevel  slog.Level
+	log       daemonlog.Options
 	version   bool
 }
 
@@ -40,8 +36,7 @@ func flags(o *options) *flag.FlagSet {
 	f.IntVar(&o.puntRate, "punt-rate", dataplane.DefaultPuntRate, "`packets` a second that every port may always have decided in Go; more while there is room")
 	f.IntVar(&o.puntBurst, "punt-burst", dataplane.DefaultPuntBurst, "`packets` of them that may come at once")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove what lace-fastpath has left on this node, flows included, and end")
-	f.StringVar(&o.logFormat, "log-format", "auto", "`format` of log lines: text, json, or auto (text on a terminal, else json)")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "least `level` of log lines: DEBUG, INFO, WARN or ERROR")
+	o.log.Flags(f)
 	f.BoolVar(&o.version, "version", false, "print the version, and end")
 	return f
 }
@@ -56,8 +51,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	if rest := f.Args(); len(rest) > 0 {
 		return nil, fmt.Errorf("%q is no flag: flags are all there is", rest[0])
 	}
-	if o.logFormat != "text" && o.logFormat != "json" && o.logFormat != "auto" {
-		return nil, fmt.Errorf("--log-format %q: say text, json or auto", o.logFormat)
+	if err := o.log.Judge(); err != nil {
+		return nil, err
 	}
 	if err := o.given(); err != nil {
 		return nil, err
@@ -93,15 +88,6 @@ func (o *options) config(errs io.Writer) dataplane.Config {
 		StateDir: o.stateDir, BPFFS: o.bpffs,
 		Workers: o.workers, FlowSlots: o.flowSlots, TrunkMTU: o.trunkMTU,
 		PuntRate: o.puntRate, PuntBurst: o.puntBurst,
-		Log: slog.New(o.handler(errs)),
+		Log: o.log.Log(errs),
 	}
-}
-
-func (o *options) handler(w io.Writer) slog.Handler {
-	with := &slog.HandlerOptions{Level: o.logLevel}
-	f, isFile := w.(*os.File)
-	if o.logFormat == "text" || o.logFormat == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
-		return slog.NewTextHandler(w, with)
-	}
-	return slog.NewJSONHandler(w, with)
 }
