@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -193,7 +194,7 @@ var backendColumns = []screen.Column[api.Backend]{
 	{Title: "NODE", Value: func(b api.Backend) string { return b.Node }},
 	{Title: "USED", Value: func(b api.Backend) string { return yes(b.Used) }},
 	{Title: "FLOWS", Right: true, Value: func(b api.Backend) string { return figure(b.Flows) }},
-	{Title: "WHY-NOT", Value: func(b api.Backend) string { return b.Why }},
+	{Title: "WHY-NOT", Value: func(b api.Backend) string { return cmp.Or(b.Why, portless(b.NoPort)) }},
 	{Title: "OUTSIDE", Wide: true, Value: func(b api.Backend) string { return useBy(b.Outside) }},
 	{Title: "ZONE", Wide: true, Value: func(b api.Backend) string { return b.Zone }},
 	{Title: "READY", Wide: true, Value: func(b api.Backend) string { return yes(b.Ready) }},

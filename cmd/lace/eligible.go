@@ -16,7 +16,8 @@ const mostEndpoints = 20
 // candidate is an endpoint that may be chosen, or why it may not.
 type candidate struct {
 	api.Endpoint
-	why string // empty: it may
+	may bool
+	why string // it may not, or is of no use
 }
 
 var candidateColumns = []screen.Column[candidate]{
@@ -24,7 +25,7 @@ var candidateColumns = []screen.Column[candidate]{
 	{Title: "POD", Value: func(c candidate) string { return c.Pod }},
 	{Title: "NODE", Value: func(c candidate) string { return c.Node }},
 	{Title: "ZONE", Value: func(c candidate) string { return c.Zone }},
-	{Title: "ELIGIBLE", Value: func(c candidate) string { return yes(c.why == "") }},
+	{Title: "ELIGIBLE", Value: func(c candidate) string { return yes(c.may) }},
 	{Title: "WHY-NOT", Value: func(c candidate) string { return c.why }},
 }
 
@@ -32,10 +33,10 @@ var candidateColumns = []screen.Column[candidate]{
 // there are of each kind.
 func candidates(c *api.Choice) (out []candidate, more, moreOut int) {
 	for _, e := range c.Endpoints[:min(mostEndpoints, len(c.Endpoints))] {
-		out = append(out, candidate{Endpoint: e})
+		out = append(out, candidate{e, true, portless(e.NoPort)})
 	}
 	for _, x := range c.Excluded[:min(mostEndpoints, len(c.Excluded))] {
-		out = append(out, candidate{x.Endpoint, x.Reason})
+		out = append(out, candidate{x.Endpoint, false, x.Reason})
 	}
 	return out, max(0, len(c.Endpoints)-mostEndpoints), max(0, len(c.Excluded)-mostEndpoints)
 }
@@ -74,7 +75,7 @@ const fewest = 4
 func eligibleNames(c *api.Choice) string {
 	var out []string
 	for _, e := range c.Endpoints[:min(fewest, len(c.Endpoints))] {
-		out = append(out, net.JoinHostPort(e.Address, figure(e.Port)))
+		out = append(out, net.JoinHostPort(e.Address, figure(e.Port))+inParens(portless(e.NoPort)))
 	}
 	if n := len(c.Endpoints) - fewest; n > 0 {
 		out = append(out, fmt.Sprintf("+%d", n))

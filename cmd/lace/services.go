@@ -37,6 +37,9 @@ func newGetServices(n *node) *cobra.Command {
 			if err := sayIfUnpublished(cmd, c, len(list.Items), format); err != nil {
 				return err
 			}
+			if choosesNoPort(list.Items) && !format.ForPrograms() {
+				defer sayNoPort(cmd)
+			}
 			return show(cmd, format, serviceColumns, list, servicePorts(list.Items), "services")
 		}),
 	}
@@ -88,6 +91,7 @@ func (s selection) String() string {
 // newGetBackends lists endpoints, of one Service where one is named.
 func newGetBackends(n *node) *cobra.Command {
 	var which selection
+	lost := false
 	cmd := listing(n, "backends", "Endpoints of every Service port, and whether new connections go there", backendColumns,
 		func(c *api.Client, ctx context.Context) (api.List[api.Backend], error) {
 			list, err := c.Backends(ctx)
@@ -95,12 +99,18 @@ func newGetBackends(n *node) *cobra.Command {
 				return list, err
 			}
 			list.Items = slices.DeleteFunc(list.Items, func(b api.Backend) bool { return !which.has(b.Namespace, b.Service) })
+			lost = slices.ContainsFunc(list.Items, func(b api.Backend) bool { return b.NoPort && b.Why == "" })
 			if len(list.Items) == 0 {
 				return list, fmt.Errorf("no Service %s has endpoints: see lace get services", which)
 			}
 			return list, nil
 		})
 	cmd.Use = "backends [SERVICE]"
+	cmd.PostRun = func(cmd *cobra.Command, _ []string) {
+		if lost {
+			sayNoPort(cmd)
+		}
+	}
 	cmd.Long = "Endpoints of every Service port, and whether new connections go there.\n" + selectionHelp
 	which.flags(cmd)
 	return cmd

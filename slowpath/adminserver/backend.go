@@ -34,6 +34,7 @@ func (s *Server) backends(r *http.Request) (api.List[api.Backend], error) {
 // since Services that share an endpoint share its backend.
 func backendsOf(state *publish.State, tables *table.Snapshot, flows map[target]uint64) []api.Backend {
 	var out []api.Backend
+	here := locally(state)
 	for _, svc := range state.Services {
 		without := leftOut(tables, svc.Network)
 		for i := range svc.Ports {
@@ -44,7 +45,7 @@ func backendsOf(state *publish.State, tables *table.Snapshot, flows map[target]u
 					continue
 				}
 				for j := range c.Endpoints {
-					out = append(out, backendOf(svc, p, &c, &c.Endpoints[j], state.Node.Name, flows, without))
+					out = append(out, backendOf(svc, p, &c, &c.Endpoints[j], here, flows, without))
 				}
 			}
 		}
@@ -52,12 +53,12 @@ func backendsOf(state *publish.State, tables *table.Snapshot, flows map[target]u
 	return out
 }
 
-func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, e *model.Endpoint, node string, flows map[target]uint64, leftOut func(*model.Endpoint) bool) api.Backend {
+func backendOf(svc *model.Service, p *model.ServicePort, c *model.FamilyChoice, e *model.Endpoint, here *locality, flows map[target]uint64, leftOut func(*model.Endpoint) bool) api.Backend {
 	out := api.Backend{
 		Namespace: svc.Name.Namespace, Service: svc.Name.Name, Port: portName(p),
 		Protocol: p.Protocol.String(), Network: uint32(svc.Network),
 		Address: e.Addr.String(), TargetPort: e.Port, Node: e.Node, Zone: e.Zone, Pod: e.Pod,
-		Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Local: local(e, node),
+		Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Local: here.has(e), NoPort: here.pathless(e),
 		Flows: flows[target{uint32(svc.Network), netip.AddrPortFrom(e.Addr, e.Port), uint8(p.Protocol)}],
 	}
 	out.Used, out.Why = used(&c.Internal, e, leftOut)

@@ -40,7 +40,7 @@ func noteChoice(out *api.Explanation, who sender, to destination, tables *table.
 				c, ok := choiceFor(&svc.Ports[i], kind, outside, to.addr.Addr())
 				if has && ok && decides(c, inUse, exact) {
 					out.Service, out.Whose = svc.Name.String(), whose(svc, kind, outside)
-					out.Eligible = eligible(c, inUse, state.Node.Name)
+					out.Eligible = eligible(c, inUse, locally(state))
 					return
 				}
 			}
@@ -103,8 +103,8 @@ func decides(c *model.Choice, inUse map[netip.AddrPort]bool, exact bool) bool {
 	return n == len(inUse) && (!exact || n == len(c.Endpoints))
 }
 
-func eligible(c *model.Choice, inUse map[netip.AddrPort]bool, node string) *api.Choice {
-	out := choiceOf(c, node, func(e *model.Endpoint) bool { return !inUse[netip.AddrPortFrom(e.Addr, e.Port)] })
+func eligible(c *model.Choice, inUse map[netip.AddrPort]bool, here *locality) *api.Choice {
+	out := choiceOf(c, here, func(e *model.Endpoint) bool { return !inUse[netip.AddrPortFrom(e.Addr, e.Port)] })
 	return &out
 }
 

@@ -61,6 +61,7 @@ func (s *Server) explain(r *http.Request) (api.Explanation, error) {
 	noteChoice(&out, who, to, tables, state)
 	out.Live = s.live(r.Context(), who, to, state)
 	noteNode(&out, who, state)
+	noteNoPort(&out)
 	if f := s.node.Status().Fastpath; !f.Alive {
 		noteDown(&out, f.Message)
 	}

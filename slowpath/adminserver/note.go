@@ -66,8 +66,12 @@ func noteNode(out *api.Explanation, who sender, state *publish.State) {
 	if who.port.Kind != table.PortUplink {
 		return
 	}
-	if node := nodeOf(who.addr, state); node != "" && node != state.Node.Name {
+	switch node := nodeOf(who.addr, state); {
+	case node == "":
+	case node != state.Node.Name:
 		out.Notes = append(out.Notes, fmt.Sprintf("this pod is on node %s, whose Lace meets its packets first: ask that node", node))
+	default:
+		out.Notes = append(out.Notes, "this pod is on this node, and none of its ports has the address: its device is down or gone, or no route leads to the address, and nothing that it sends comes in; all this is what a client outside with its address would get")
 	}
 }
 

@@ -82,7 +82,7 @@ func namedSender(name string, to netip.Addr, state *publish.State, tables *table
 			return deviceSender(p, to, tables)
 		}
 	}
-	return sender{}, notFound("no endpoint of a Service is a pod %q, and no port of this node is a device of that name. Lace knows only pods behind Services by name: say the pod's address or its device (`lace get ports` lists both)", name)
+	return sender{}, notFound("no endpoint of a Service is a pod %q, and no port of this node is a device of that name: one that is down, or to which no address leads, is none. Lace knows only pods behind Services by name: say the pod's address or its device (`lace get ports` lists both)", name)
 }
 
 // pod is one pod with all addresses that endpoints give it.

@@ -42,7 +42,6 @@ func serviceOf(svc *model.Service, state *publish.State, tables *table.Snapshot)
 }
 
 func portOf(svc *model.Service, p *model.ServicePort, state *publish.State, tables *table.Snapshot) api.ServicePort {
-	node := state.Node.Name
 	out := api.ServicePort{
 		Name: p.Name, Protocol: p.Protocol.String(), Port: p.Port,
 		Frontends: []api.Frontend{}, Families: []api.Family{},
@@ -58,14 +57,14 @@ func portOf(svc *model.Service, p *model.ServicePort, state *publish.State, tabl
 		})
 	}
 	out.Frontends = append(out.Frontends, unanswered(p, state)...)
-	without := leftOut(tables, svc.Network)
+	without, here := leftOut(tables, svc.Network), locally(state)
 	for _, family := range families {
 		if c, ok := p.Families[family.number]; ok {
 			out.Families = append(out.Families, api.Family{
 				Family:   family.name,
-				Internal: choiceOf(&c.Internal, node, without),
-				External: choiceOf(&c.External, node, without),
-				Cluster:  choiceOf(&c.Cluster, node, without),
+				Internal: choiceOf(&c.Internal, here, without),
+				External: choiceOf(&c.External, here, without),
+				Cluster:  choiceOf(&c.Cluster, here, without),
 			})
 		}
 	}
@@ -120,28 +119,19 @@ var families = []struct {
 }{{4, "IPv4"}, {6, "IPv6"}}
 
 // choiceOf shows a choice; what was chosen and left out after all is with what was not.
-func choiceOf(c *model.Choice, node string, leftOut func(*model.Endpoint) bool) api.Choice {
+func choiceOf(c *model.Choice, here *locality, leftOut func(*model.Endpoint) bool) api.Choice {
 	out := api.Choice{Tier: c.Tier, Notes: c.Notes, Endpoints: make([]api.Endpoint, 0, len(c.Endpoints))}
 	for i := range c.Excluded {
 		x := &c.Excluded[i]
-		out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: endpointOf(&x.Endpoint, node), Reason: x.Reason})
+		out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: here.endpoint(&x.Endpoint), Reason: x.Reason})
 	}
 	for i := range c.Endpoints {
 		switch e := &c.Endpoints[i]; {
 		case leftOut(e):
-			out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: endpointOf(e, node), Reason: reasonTables})
+			out.Excluded = append(out.Excluded, api.Exclusion{Endpoint: here.endpoint(e), Reason: reasonTables})
 		default:
-			out.Endpoints = append(out.Endpoints, endpointOf(e, node))
+			out.Endpoints = append(out.Endpoints, here.endpoint(e))
 		}
 	}
 	return out
 }
-
-func endpointOf(e *model.Endpoint, node string) api.Endpoint {
-	return api.Endpoint{
-		Address: e.Addr.String(), Port: e.Port, Node: e.Node, Zone: e.Zone, Pod: e.Pod,
-		Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Local: local(e, node),
-	}
-}
-
-func local(e *model.Endpoint, node string) bool { return node != "" && e.Node == node }

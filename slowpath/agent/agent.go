@@ -95,9 +95,9 @@ func serve(ctx context.Context, c *Config) error {
 	}
 	tally := newTally(publisher, c.NodeName)
 	seen = newObserver(c, publisher, tally, mended)
-	seen.ports, seen.proxies, seen.forwarding = newPortWatch(c), newProxyWatch(c), newForwardingWatch(c)
+	seen.ports, seen.proxies, seen.forwarding, seen.pathless = newPortWatch(c), newProxyWatch(c), newForwardingWatch(c), newPathlessWatch(c)
 	told := &herald{publisher: publisher, seen: seen, empty: newEmptiness(c.NodeName), to: c.Tell, wake: newBell()}
-	seen.ports.standing.changed, seen.forwarding.standing.changed = told.wake.ring, told.wake.ring
+	seen.ports.standing.changed, seen.forwarding.standing.changed, seen.pathless.standing.changed = told.wake.ring, told.wake.ring, told.wake.ring
 	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Changed: told.wake.ring, Log: c.Log})
 	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)
@@ -120,6 +120,7 @@ func serve(ctx context.Context, c *Config) error {
 		func(ctx context.Context) error { return routeExternal(ctx, publisher, follower) },
 		func(ctx context.Context) error { return seen.ports.run(ctx, publisher.State) },
 		func(ctx context.Context) error { return seen.forwarding.run(ctx, publisher.State) },
+		func(ctx context.Context) error { return seen.pathless.run(ctx, publisher.State) },
 		seen.proxies.run,
 		asked.Run,
 		used.run,

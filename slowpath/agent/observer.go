@@ -38,6 +38,7 @@ type observer struct {
 	ports      *portWatch
 	proxies    *proxyWatch
 	forwarding *forwardingWatch
+	pathless   *pathlessWatch
 	asked      *servicehealth.Set
 	applied    *applied
 	started    time.Time

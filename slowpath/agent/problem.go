@@ -25,11 +25,11 @@ func (o *observer) State() *publish.State {
 }
 
 // problems are those of the publisher, those of node ports and health check ports, a
-// kube-proxy that came, forwarding that is off, what fills up, who loses packets for their length, and what ails the
+// kube-proxy that came, forwarding that is off, endpoints to which nothing leads, what fills up, who loses packets for their length, and what ails the
 // fast path.
 func (o *observer) problems(f fastpath) []model.Problem {
 	problems := o.publisher.Problems()
-	more := slices.Concat(o.ports.found(), o.proxies.found(), o.forwarding.found())
+	more := slices.Concat(o.ports.found(), o.proxies.found(), o.forwarding.found(), o.pathless.found())
 	if o.asked != nil {
 		more = slices.Concat(more, o.asked.Problems())
 	}

@@ -60,7 +60,7 @@ func (h *herald) pass(now time.Time) (again time.Time) {
 		h.empty.see(s.Services, now)
 	}
 	empty, again := h.empty.told(now)
-	h.to(slices.Concat(h.publisher.Problems(), h.seen.ports.found(), h.seen.forwarding.found(), h.seen.asked.Problems(), empty))
+	h.to(slices.Concat(h.publisher.Problems(), h.seen.ports.found(), h.seen.forwarding.found(), h.seen.pathless.found(), h.seen.asked.Problems(), empty))
 	return again
 }
 

@@ -64,7 +64,8 @@ type Endpoint struct {
 	Ready       bool   `json:"ready"`
 	Serving     bool   `json:"serving"`
 	Terminating bool   `json:"terminating"`
-	Local       bool   `json:"local"` // on this node
+	Local       bool   `json:"local"`            // on this node
+	NoPort      bool   `json:"noPort,omitempty"` // on this node, where no port has the address: what is sent there is lost
 }
 
 // Backend is one endpoint of one Service port, with what this node sends there.
@@ -83,6 +84,9 @@ type Backend struct {
 	Ready       bool   `json:"ready"`
 	Serving     bool   `json:"serving"`
 	Terminating bool   `json:"terminating"`
+	// NoPort says that the endpoint is on this node, where no port has its address: used or
+	// not, what is sent there is lost.
+	NoPort bool `json:"noPort,omitempty"`
 	// Used says that new connections through the ClusterIP may go here; Why says
 	// why not, in the words of the endpoint choice.
 	Used bool   `json:"used"`
