@@ -54,12 +54,6 @@ func (c *Compiler) touchBackend(b *backend) {
 	}
 }
 
-// changed reports whether the record differs from the published one.
-func (c *Compiler) backendChanged(b *backend) bool {
-	wanted := b.refs > 0 && !b.vip
-	return wanted != (b.id != 0) || wanted && (b.serving > 0) != b.served
-}
-
 // settleBackend brings what is published in line with what is wanted.
 func (c *Compiler) settleBackend(b *backend, snapshot uint64) {
 	b.dirty = false

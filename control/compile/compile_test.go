@@ -148,7 +148,11 @@ func TestChanged(t *testing.T) {
 	c.SetSettings(settings)
 	want("other settings", true)
 	snapshot(t, c, 7)
-	want("after all", false)
+	unaddressed := service(t, "bare", "10.96.0.11", "10.244.1.7:8080")
+	unaddressed.Ports[0].Frontends = nil
+	c.SetService(unaddressed)
+	want("an endpoint of a Service that has no address", false)
+	diff(t, "backends", map[string]string{"10.244.1.5:8080": "-"}, backendsOf(snapshot(t, c, 8)))
 }
 
 // TestBadSettings: a snapshot that no reader would take is not made, and the next good

@@ -85,20 +85,9 @@ func New(previous *table.Snapshot) *Compiler {
 func (c *Compiler) SetSettings(s table.Settings) { c.settings = s }
 
 // Changed reports whether a snapshot made now would differ from the last one in more
-// than its number and time.
+// than its number and time. A backend does not change without a frontend of its Service.
 func (c *Compiler) Changed() bool {
-	if !c.written || c.rewired() || c.effective() != c.publishedSettings {
-		return true
-	}
-	if len(c.dirtyFrontends) > 0 {
-		return true
-	}
-	for _, b := range c.dirtyBackends {
-		if c.backendChanged(b) {
-			return true
-		}
-	}
-	return false
+	return !c.written || c.rewired() || c.effective() != c.publishedSettings || len(c.dirtyFrontends) > 0
 }
 
 // effective is the settings with the node's addresses in them.
