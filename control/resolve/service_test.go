@@ -62,6 +62,10 @@ func TestService(t *testing.T) {
 			[]string{edit(webSlice, "labels: {", "labels: {service.kubernetes.io/headless: '', "),
 				edit(webSlice, "web-1", "web-2", "10.244.1.5", "10.244.1.6", "10.244.2.5", "10.244.2.6")},
 			edit(webShown, "1.5:", "1.6:", "2.5:", "2.6:")},
+		{"and with it what is wrong with it", web,
+			[]string{webSlice, edit(webSlice, "web-1", "web-2", "labels: {", "labels: {service.kubernetes.io/headless: '', ", "name: http", "name: htpp")}, webShown},
+		{"a slice of host names, or without ports, is no mistake", web,
+			[]string{webSlice, edit(webSlice, "web-1", "web-2", "IPv4", "FQDN", "name: http", "name: htpp"), edit(webSlice, "web-1", "web-3", "[{name: http, port: 8080}]", "[]")}, webShown},
 		{"a Service all of whose slices are labelled is withdrawn", web,
 			[]string{edit(webSlice, "labels: {", "labels: {service.kubernetes.io/service-proxy-name: x, ")}, "not proxied"},
 
