@@ -450,3 +450,29 @@ func TestView(t *testing.T) {
 		t.Error("a view changed bytes")
 	}
 }
+
+// TestViewOfTornPairs: a direction that names another flow's slot as its opposite, or one that is
+// not there, has none that could be told.
+func TestViewOfTornPairs(t *testing.T) {
+	s := newScene(t)
+	a, b := s.bystanders[0], s.bystanders[1]
+	var peer Flow
+	view := func() *Reader {
+		v, err := s.mem.view()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if !view().Peer(a, &peer) {
+		t.Fatal("a whole flow has no opposite direction")
+	}
+	s.table.slots[a.slot].peer.Store(b.slot)
+	if view().Peer(a, &peer) {
+		t.Errorf("the opposite direction of %v is said to be %v", a.Tuple, peer.Tuple)
+	}
+	s.table.slots[a.slot].peer.Store(1 << 31)
+	if view().Peer(a, &peer) {
+		t.Errorf("a slot beyond the table is said to hold %v", peer.Tuple)
+	}
+}

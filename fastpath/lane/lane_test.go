@@ -281,6 +281,32 @@ func TestBothDirectionsWaitInOnePlace(t *testing.T) {
 	}
 }
 
+// Of two flows for one place the first has it, however often the other comes; the other is
+// handed over when it comes again.
+func TestTwoFlowsForOnePlace(t *testing.T) {
+	n := newNode(t)
+	first := flow{packet.ProtocolUDP, 4000, 1, 1}
+	n.register(first)
+	a := n.find(first, true)
+	second := first
+	for b := a; second == first || placeOf(&b) != placeOf(&a); b = n.find(second, true) {
+		second.port++
+		n.register(second)
+	}
+	n.meet(first, true, 0)
+	n.meet(second, true, 0)
+	n.meet(second, true, 0)
+	n.lane.Settle(true, n.now)
+	if got := [2]conntrack.Mode{n.mode(first), n.mode(second)}; got != [2]conntrack.Mode{conntrack.ModeLane, conntrack.ModeGo} {
+		t.Errorf("modes %v, want that the first alone is in the lane", got)
+	}
+	n.meet(second, true, 0)
+	n.lane.Settle(true, n.now)
+	if got := n.mode(second); got != conntrack.ModeLane {
+		t.Errorf("mode %d of the second when it came again, want the lane", got)
+	}
+}
+
 // However many flows are answered in one round, all are in the lane after some more.
 func TestMoreFlowsThanPlaces(t *testing.T) {
 	const many = 20 * places

@@ -132,6 +132,10 @@ func TestRouterErrors(t *testing.T) {
 		{"an MTU beyond what 16 bits hold, IPv6", tcp6(), "fd00::9", tooBig(70000), 2, 0, 70000},
 		{"time exceeded", udp4(), "10.0.0.9", packet.WriteTimeExceeded, 11, 0, 0},
 		{"hop limit exceeded", udp6(), "fd00::9", packet.WriteTimeExceeded, 3, 0, 0},
+		{"an address that is link-local in its first octet only", tcp4(), "169.253.0.9", tooBig(1400), 3, 4, 1400},
+		{"an address that is link-local in its second octet only", tcp4(), "10.254.0.9", tooBig(1400), 3, 4, 1400},
+		{"an address that is link-local in its first octet only, IPv6", tcp6(), "fec0::9", tooBig(1400), 2, 0, 1400},
+		{"an address that is link-local in its second octet only, IPv6", tcp6(), "fd80::9", tooBig(1400), 2, 0, 1400},
 		{"a destination on one link may be spoken for", udp4().To("169.254.20.10:53"), "169.254.20.10", packet.WriteTimeExceeded, 11, 0, 0},
 	} {
 		router := addr(c.router)

@@ -29,8 +29,8 @@ func TestQuote(t *testing.T) {
 	q6 := func(proto uint8, l4, end, transport int) packet.Quote {
 		return packet.Quote{Src: src6, Dst: dst6, SrcPort: 1000, DstPort: 80, L3: 62, L4: l4, End: end, Transport: transport, Family: 6, Protocol: proto}
 	}
-	extended := func(words uint8, at int) []byte {
-		b := quoting(append(udp4().Bytes(), make([]byte, 200)...), 3, 1, 1)
+	extended := func(f frame.Frame, typ, words uint8, at int) []byte {
+		b := quoting(append(f.Bytes(), make([]byte, 200)...), typ, typ, 1)
 		b[at] = words
 		return b
 	}
@@ -53,8 +53,16 @@ func TestQuote(t *testing.T) {
 		{"a first fragment of IPv6", quoting(with(frame.UDP(client6, server6, "12345678"), func(f *frame.Frame) { f.More = true }), 11, 3, 1), q6(17, 110, 126, 0)},
 		{"a length of its own that is too short to be true", quoting(patched(udp4().Bytes(), put16(16, 3)), 3, 1, 0), q4(17, 62, 75, 0)},
 		{"a length beyond the quotation, which is the rule", quoting(patched(udp4().Bytes(), put16(16, 1500)), 3, 1, 0), q4(17, 62, 75, 1480)},
-		{"a length field that says where extensions begin", extended(32, 39), q4(17, 62, 170, 13)},
-		{"a length field beyond the message says nothing", extended(255, 39), q4(17, 62, 275, 13)},
+		{"a length field that says where extensions begin", extended(udp4(), 3, 32, 39), q4(17, 62, 170, 13)},
+		{"a length field of time exceeded", extended(udp4(), 11, 32, 39), q4(17, 62, 170, 13)},
+		{"a length field of parameter problem", extended(udp4(), 12, 32, 39), q4(17, 62, 170, 13)},
+		{"a length field of unreachable, IPv6", extended(udp6(), 1, 16, 58), q6(17, 102, 190, 13)},
+		{"a length field of time exceeded, IPv6", extended(udp6(), 3, 16, 58), q6(17, 102, 190, 13)},
+		{"a length field beyond the message says nothing", extended(udp4(), 3, 255, 39), q4(17, 62, 275, 13)},
+		{"a source quench has no length field", extended(udp4(), 4, 32, 39), q4(17, 62, 275, 13)},
+		{"a redirect has the router's address there", extended(udp4(), 5, 32, 39), q4(17, 62, 275, 13)},
+		{"packet too big has the MTU there", extended(udp6(), 2, 16, 58), q6(17, 102, 315, 13)},
+		{"parameter problem of IPv6 has a pointer there", extended(udp6(), 4, 16, 58), q6(17, 102, 315, 13)},
 	} {
 		var p packet.Packet
 		if o := p.Parse(c.frame); o != packet.NoPorts || !p.IsError() {
