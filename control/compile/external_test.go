@@ -230,12 +230,15 @@ func TestSourceRanges(t *testing.T) {
 	if g2 != g1 {
 		t.Errorf("generation went from %d to %d without a change", g1, g2)
 	}
-	nobody, g3 := show(3, from())
+	last := map[int][]netip.Prefix{6: {netip.MustParsePrefix("ffff:1::/32"), netip.MustParsePrefix("ffff::/16"), netip.MustParsePrefix("2001:db8::/32")}}
+	end, _ := show(3, last)
+	diff(t, "up to the last address of all", "2001:db8::1 2001:db8::-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff ffff::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", end)
+	nobody, g3 := show(4, from())
 	diff(t, "nobody", "203.0.113.1", nobody)
 	if g3 == g2 {
 		t.Errorf("generation stays %d with other sources", g3)
 	}
-	open, _ := show(4, nil)
+	open, _ := show(5, nil)
 	diff(t, "open", "", open)
 }
 

@@ -198,4 +198,25 @@ func TestBrokenAttachments(t *testing.T) {
 	}
 }
 
+// TestAddressesBeyondTheTables: what does not fit is named, and the rest is served.
+func TestAddressesBeyondTheTables(t *testing.T) {
+	const most = 65536
+	a := twoPods()
+	pod := &a.Ports[2]
+	others := len(a.Ports[0].Addresses) + len(a.Ports[1].Addresses)
+	pod.Addresses = nil
+	for i := range most - others + 1 {
+		pod.Addresses = append(pod.Addresses, netip.AddrFrom4([4]byte{10, 64 + byte(i>>16), byte(i >> 8), byte(i)}))
+	}
+	c := compile.New(nil)
+	c.SetAttachments(a)
+	s, problems := snapshotProblems(t, c, 1)
+	diff(t, "problems", []string{"Port veth-b TableFull"}, problemsOf(problems))
+	beyond := pod.Addresses[len(pod.Addresses)-1]
+	if len(problems) == 1 && !strings.HasPrefix(problems[0].Message, beyond.String()+" ") {
+		t.Errorf("message %q does not name %s", problems[0].Message, beyond)
+	}
+	diff(t, "where addresses lead", []string{"veth-a", "veth-b", "eth0"}, []string{deviceTo(s, "10.244.1.1"), deviceTo(s, "10.64.0.0"), deviceTo(s, beyond.String())})
+}
+
 func packetAddr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
