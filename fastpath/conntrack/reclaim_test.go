@@ -5,11 +5,16 @@ import (
 	"testing"
 )
 
-// crowdedTable is a table of the smallest size, full of TCP connections in the given
-// state, last seen at tick 100.
+// crowdedTable is a table of two buckets, full of TCP connections in the given state, last
+// seen at tick 100.
 func crowdedTable(t *testing.T, fwdBits, revBits State) (table *Table, all []*Flow) {
 	t.Helper()
-	table = newTestTable(t, 1+BucketSlots)
+	return crowd(t, 1+BucketSlots, fwdBits, revBits)
+}
+
+func crowd(t *testing.T, slots int, fwdBits, revBits State) (table *Table, all []*Flow) {
+	t.Helper()
+	table = newTestTable(t, slots)
 	table.SetHalfOpenMax(table.Cap())
 	for port := uint16(1); table.Len() < table.Cap(); port++ {
 		if port == 0 {
@@ -62,6 +67,27 @@ func TestReclaim(t *testing.T) {
 			}
 			checked(t, table)
 		})
+	}
+}
+
+// TestReclaimForBothDirectionsInOneBucket: the slot that the first direction is to have is not
+// the second one's, and hides none behind it.
+func TestReclaimForBothDirectionsInOneBucket(t *testing.T) {
+	const now = 100 + silence
+	table, all := crowd(t, BucketSlots, established|StateFIN, established|StateFIN)
+	for i := range 3 * len(all) {
+		fwd, rev := tcp4.connect(2, uint16(4000+i), 2)
+		if !table.Reclaim(&fwd.Tuple, &rev.Tuple, now) || table.Len() != len(all)-1 {
+			t.Fatalf("%d connections of %d are left, want one less", table.Len(), len(all))
+		}
+		if !table.Reclaim(&fwd.Tuple, &rev.Tuple, now) || table.Len() != len(all)-1 {
+			t.Errorf("where there is room %d connections of %d are left, want all but one", table.Len(), len(all))
+		}
+		fwd.State, rev.State = established|StateFIN, established|StateFIN
+		if r := table.Insert(fwd, rev, 100); r != Inserted {
+			t.Fatalf("Insert after Reclaim gives %v", r)
+		}
+		checked(t, table)
 	}
 }
 
