@@ -6,16 +6,14 @@ type limit struct{ spent int64 }
 
 const second = int64(1e9)
 
-// take uses up one token at now (nanoseconds) under a rate per second. A rate of 0
-// permits nothing.
+// take uses up one token at now, in nanoseconds of a clock that never goes back, under a
+// rate per second. A rate of 0 permits nothing.
 func (l *limit) take(now int64, rate uint32) bool {
 	if rate == 0 {
 		return false
 	}
 	cost := second / int64(rate)
 	spent := max(l.spent, now-second)
-	// A clock that a test sets back must not lock the bucket.
-	spent = min(spent, now)
 	if now-spent < cost {
 		return false
 	}
