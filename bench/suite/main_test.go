@@ -134,7 +134,7 @@ func TestARunThatIsNotRecordedIsShown(t *testing.T) {
 func TestNoEndlessFileIsReported(t *testing.T) {
 	for _, args := range [][]string{{"--from", "/dev/zero"}, {"--from", "../recorded/bench.json", "--insert", "/dev/zero"}} {
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), args, &out, &errs); code != exitBad || !strings.Contains(errs.String(), "/dev/zero is no regular file") {
+		if code := run(t.Context(), args, &out, &errs); code != exitBad || !strings.Contains(errs.String(), "/dev/zero: it is no regular file") {
 			t.Errorf("%v: exit code %d, errors %q", args, code, &errs)
 		}
 	}

@@ -3,35 +3,25 @@ package record
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"lace-cni.io/lace/slowpath/regular"
 )
 
 // MaxFile is how many bytes are read of a recorded run, or of a document that figures are put
 // into: a hundred times what the longest run leaves.
 const MaxFile = 64 << 20
 
-// ReadFile reads a regular file of no more than MaxFile bytes. It refuses anything else
-// without reading it: a device has no end, and a pipe that nobody writes has no beginning.
+// ReadFile reads a regular file of no more than MaxFile bytes, and refuses anything else
+// without reading it.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	about, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !about.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file: name one", path)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err == nil && len(b) > MaxFile {
-		err = fmt.Errorf("%s has more than %d bytes: it is no record and no document", path, MaxFile)
+	b, err := regular.Read(path, MaxFile)
+	var named *fs.PathError
+	if err != nil && !errors.As(err, &named) {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return b, err
 }

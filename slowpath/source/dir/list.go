@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lace-cni.io/lace/slowpath/source"
+	"lace-cni.io/lace/slowpath/regular"
 )
 
 // version tells one content of a file from the next without reading it.
@@ -134,33 +133,23 @@ func counts(name string) bool {
 // read returns the content of a file and the version that it has. A file that changes
 // while it is read has no version: it will be read again.
 func read(path string, most int64) ([]byte, version, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) // non-blocking: a pipe must not hang us
+	f, err := regular.Open(path)
 	if err != nil {
-		return nil, version{}, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	var before, after unix.Stat_t
-	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, version{}, err
 	}
-	if before.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, version{}, errors.New("it is no regular file")
-	}
-	if source.KernelMakes(fd) {
-		return nil, version{}, errors.New("it is a file of the kernel's (proc or sysfs), not a document")
+	defer f.Close()
+	var before, after unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &before); err != nil {
+		return nil, version{}, err
 	}
 	if before.Size > most {
 		return nil, version{}, fmt.Errorf("it has %d bytes, at most %d are read; split it", before.Size, most)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	b, err := regular.All(f, most)
 	if err != nil {
 		return nil, version{}, err
 	}
-	if int64(len(b)) > most {
-		return nil, version{}, fmt.Errorf("it grew above %d bytes; split it", most)
-	}
-	if err := unix.Fstat(fd, &after); err != nil {
+	if err := unix.Fstat(int(f.Fd()), &after); err != nil {
 		return nil, version{}, err
 	}
 	if v := versionOf(&after); v == versionOf(&before) {

@@ -1,18 +1,14 @@
 package kube
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"lace-cni.io/lace/slowpath/source"
+	"lace-cni.io/lace/slowpath/regular"
 )
 
 // maxFile is what a kubeconfig, or a file that it names, may have: a hundred times what
@@ -29,7 +25,7 @@ func fromFile(path string) (*rest.Config, error) {
 }
 
 func load(path string) (*rest.Config, error) {
-	b, err := readFile(path)
+	b, err := regular.Read(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -73,36 +69,9 @@ func readable(config *clientapi.Config) error {
 		if f == "" {
 			continue
 		}
-		if _, err := readFile(f); err != nil {
+		if _, err := regular.Read(f, maxFile); err != nil {
 			return fmt.Errorf("it names %s: %w", f, err)
 		}
 	}
 	return nil
-}
-
-// readFile reads a regular file of bounded size; everything else may hang or have no end.
-func readFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // non-blocking: a pipe must not hang us
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	about, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !about.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	if source.KernelMakes(int(f.Fd())) {
-		return nil, errors.New("it is a file of the kernel's (proc or sysfs)")
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(b) > maxFile {
-		return nil, fmt.Errorf("it has more than %d bytes, so it is no such file", maxFile)
-	}
-	return b, nil
 }
