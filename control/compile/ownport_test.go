@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,37 @@ func TestNodePortThatWasThereBefore(t *testing.T) {
 			t.Errorf("the node port was there: %v; it is served: %v", there, served)
 		}
 		diff(t, "problems", []string{map[bool]string{true: "Service demo/a AddressTaken", false: "Service demo/b AddressOfLace"}[there]}, problemsOf(problems))
+	}
+}
+
+// TestEachClashOfPortsIsNamed: whoever keeps the number, and however many there are.
+func TestEachClashOfPortsIsNamed(t *testing.T) {
+	c := compile.New(nil)
+	c.SetAttachments(twoPods())
+	var want []string
+	for i := range 12 {
+		port := uint16(32000 + i)
+		node := reachable(service(t, fmt.Sprintf("node-%02d", i), fmt.Sprintf("10.96.1.%d", i), "10.244.1.5:8080@n1"), model.NodePort, "172.30.0.11", port, model.PolicyCluster)
+		health := service(t, fmt.Sprintf("health-%02d", i), fmt.Sprintf("10.96.2.%d", i), "10.244.1.5:8080@n1")
+		health.HealthPort = port
+		node.Created, health.Created = time.Unix(2, 0), time.Unix(1, 0)
+		if i%6 == 5 { // all others lose their node port
+			node.Created = time.Unix(0, 1)
+			want = append(want, fmt.Sprintf("Service demo/health-%02d AddressTaken", i))
+		}
+		c.SetService(node)
+		c.SetService(health)
+	}
+	_, problems := snapshotProblems(t, c, 1)
+	var got []string
+	for _, p := range problemsOf(problems) {
+		if strings.HasSuffix(p, " AddressTaken") {
+			got = append(got, p)
+		}
+	}
+	diff(t, "health check ports that nobody answers", want, got)
+	if len(problems) != 12 {
+		t.Errorf("%d problems, want one for each clash", len(problems))
 	}
 }
 

@@ -58,3 +58,16 @@ func TestNodePortAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestRestricted: node ports are at chosen addresses when a word or a prefix chooses some.
+func TestRestricted(t *testing.T) {
+	for flag, want := range map[string]bool{"": false, "all": false, "primary": true, "172.30.0.0/24": true, "primary,fd30::/64": true} {
+		n, err := resolve.ParseNodePorts(flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Restricted(); got != want {
+			t.Errorf("%q: restricted %v, want %v", flag, got, want)
+		}
+	}
+}

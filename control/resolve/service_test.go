@@ -69,6 +69,10 @@ func TestService(t *testing.T) {
 		{"a Service all of whose slices are labelled is withdrawn", web,
 			[]string{edit(webSlice, "labels: {", "labels: {service.kubernetes.io/service-proxy-name: x, ")}, "not proxied"},
 
+		{"clients are remembered for a second at least", edit(web, "spec:", "spec:\n  sessionAffinity: ClientIP\n  sessionAffinityConfig: {clientIP: {timeoutSeconds: 1}}"),
+			[]string{webSlice}, edit(webShown, "external=Cluster", "external=Cluster affinity=1s")},
+		{"and for a day at most", edit(web, "spec:", "spec:\n  sessionAffinity: ClientIP\n  sessionAffinityConfig: {clientIP: {timeoutSeconds: 86400}}"),
+			[]string{webSlice}, edit(webShown, "external=Cluster", "external=Cluster affinity=86400s")},
 		{"hints for zones", web,
 			[]string{edit(webSlice, "nodeName: n1", "nodeName: n1, hints: {forZones: [{name: zb}]}", "nodeName: n2", "nodeName: n2, hints: {forZones: [{name: zb}, {name: za}]}")},
 			edit(webShown, "all 10.244.1.5:8080 10.244.2.5:8080", "hinted-zone 10.244.2.5:8080 -10.244.1.5:8080(hinted-to-other-zones)")},

@@ -144,6 +144,26 @@ func TestHeldFragmentsThatNobodyFetches(t *testing.T) {
 	b.want("one that comes later", b.meet(k, Piece{From: 3200, To: 4000}), "follows reply")
 }
 
+// TestDecisionThatComesTooLate: what another worker has given up meanwhile stays so, and what is
+// not remembered any more begins nothing.
+func TestDecisionThatComesTooLate(t *testing.T) {
+	b := newBench(t, tight)
+	k := key(2, 1)
+	b.meet(k, second)
+	b.want("the first", b.meet(k, first), "decides")
+	b.table.Refuse(&k, k.Port, reason.TooBig, b.now, &b.lost)
+	if got := b.decide(k, reason.Reply); got != nil {
+		t.Errorf("frames of %v bytes came back", got)
+	}
+	b.want("losses", b.losses(), "too-big 1/800")
+	b.want("the last", b.meet(k, third), "too-big")
+
+	n := b.table.Unfinished()
+	if got := b.decide(key(2, 7), reason.Reply); got != nil || b.table.Unfinished() != n {
+		t.Errorf("a datagram that is not there: frames of %v bytes, %d datagrams, want %d", got, b.table.Unfinished(), n)
+	}
+}
+
 func TestWhatADropTakesAlong(t *testing.T) {
 	b := newBench(t, tight)
 	k := key(2, 1)
