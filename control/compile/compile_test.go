@@ -227,6 +227,25 @@ func TestServiceThatFillsTheTablesAlone(t *testing.T) {
 	}
 }
 
+// TestServicesThatFillTheTablesAlone: each of several is named, with its own numbers.
+func TestServicesThatFillTheTablesAlone(t *testing.T) {
+	c := compile.New(nil)
+	c.Limit(10, 2)
+	var want []string
+	for i := range 8 {
+		name := fmt.Sprintf("big%d", i)
+		c.SetService(service(t, name, fmt.Sprintf("10.96.1.%d", i), "10.1.0.1:80 10.1.0.2:80 10.1.0.3:80"))
+		want = append(want, "Service demo/"+name+" TableFull")
+	}
+	_, problems := snapshotProblems(t, c, 1)
+	diff(t, "problems", want, problemsOf(problems))
+	for _, p := range problems {
+		if !strings.Contains(p.Message, "it alone has 1 frontends and 3 backends") {
+			t.Errorf("%s: message %q", p.Object, p.Message)
+		}
+	}
+}
+
 // TestNetworkOutOfRange: a Service in a network that no key can hold is left out alone.
 func TestNetworkOutOfRange(t *testing.T) {
 	odd := service(t, "odd", "10.96.0.9", "10.244.1.5:8080")

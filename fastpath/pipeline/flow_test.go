@@ -166,6 +166,21 @@ func TestRepick(t *testing.T) {
 				after(serving("vip", "other:8080"), toOther(opens, reason.NewFlow))),
 		},
 		{
+			sentence: "UDP under policy Local without a backend left on the node is dropped and its flow ends; the next backend gets it as a new one",
+			over:     onlyUDP,
+			given:    serving("vip", "web:8080"),
+			steps: []step{
+				{sends: "outside:4000 > vip:80", is: reason.NewFlow, becomes: "outside:4000 > web:8080", via: "direct web", ttl: -1},
+				{then: func(w *world) {
+					w.remove("web:8080")
+					w.serveApart("vip", []string{"remote:8080"}, nil)
+					w.services["vip"].frontend.Outside.Empty = table.Drop
+					w.publish()
+				}, sends: "outside:4000 > vip:80", is: reason.NoLocalEndpoint},
+				{then: serving("vip", "other:8080"), sends: "outside:4000 > vip:80", is: reason.NewFlow, becomes: "outside:4000 > other:8080", via: "direct other", ttl: -1},
+			},
+		},
+		{
 			sentence: "a SYN sent again to a backend that is removed is given another",
 			over:     onlyTCP,
 			given:    serving("vip", "web:8080"),
