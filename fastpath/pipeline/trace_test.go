@@ -47,6 +47,19 @@ func TestTrace(t *testing.T) {
 			},
 		},
 		{
+			"a port that the VIP does not have is named", serving("vip", "web:8080"),
+			step{sends: "client:4000 > vip:81", flags: syn},
+			[]Step{
+				{"port", "came in on port 2 (pod client), network 0"},
+				{"parse", "TCP from 10.244.1.2:4000 to 10.96.0.10:81 SYN, 47 bytes"},
+				{"flow", "none registered"},
+				{"source", "the source address belongs to this port"},
+				{"frontend", "the address is a VIP, but it has no such port"},
+				{"answer", "a TCP reset in the name of the VIP, back out of port 2 (pod client)"},
+				{"verdict", "answer, reason unknown-port: The VIP is known but has no such port; the client is refused"},
+			},
+		},
+		{
 			"a spoofed source is named", serving("vip", "web:8080"),
 			step{sends: "outside:4000 > vip:80", flags: syn, at: "in client"},
 			[]Step{
