@@ -13,6 +13,7 @@ const balanced = `
 metadata: {name: web, namespace: demo}
 spec:
   type: LoadBalancer
+  allocateLoadBalancerNodePorts: false
   clusterIP: 10.96.0.10
   clusterIPs: [10.96.0.10, 'fd00:10:96::10']
   ipFamilies: [IPv4, IPv6]
@@ -53,7 +54,7 @@ func TestBalancersOfOthers(t *testing.T) {
 func TestNodePortThatWasAskedFor(t *testing.T) {
 	here := node
 	here.NodePorts = addrs("172.30.0.11")
-	svc := edit(balanced, "spec:", "spec:\n  allocateLoadBalancerNodePorts: false", "port: 80}", "port: 80, nodePort: 30080}")
+	svc := edit(balanced, "port: 80}", "port: 80, nodePort: 30080}")
 	s, problems := resolve.Service(decodeService(t, svc), decodeSlices(t, []string{webSlice}), here)
 	if s == nil || len(problems) > 0 || !strings.Contains(show(s, nil), "NodePort 172.30.0.11 30080\n") {
 		t.Errorf("%v\n%s", problems, show(s, nil))

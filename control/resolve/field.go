@@ -50,15 +50,19 @@ func checkHealthPort(svc *corev1.Service, r *report) {
 }
 
 // nodePorts takes back the node ports that cannot be: those of a Service whose type gives
-// it none, and one that an earlier port has.
+// it none, and one that an earlier port has. It tells of those that an API server would have
+// allotted, which a folder does not.
 func nodePorts(svc *corev1.Service, ports []servicePort, r *report) {
-	taken := map[portKey]bool{}
+	taken, without := map[portKey]bool{}, []string(nil)
 	for i := range ports {
 		p := &ports[i]
 		field := fmt.Sprintf("spec.ports[%d].nodePort", p.index)
 		key := portKey{p.Protocol, p.NodePort}
 		switch {
 		case p.NodePort == 0:
+			if svc.Spec.Ports[p.index].NodePort == 0 {
+				without = append(without, field)
+			}
 		case !external(svc) && r.typeTold:
 			p.NodePort = 0
 		case !external(svc):
@@ -71,4 +75,32 @@ func nodePorts(svc *corev1.Service, ports []servicePort, r *report) {
 			taken[key] = true
 		}
 	}
+	if allots(svc) && len(without) > 0 {
+		r.add(without[0], "NoNodePort", "none is written%s, and nothing here allocates one, so the port has none; %s", others(len(without)-1), orElse(svc))
+	}
+}
+
+// others says that more ports of the Service are meant, too.
+func others(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", nor for another port"
+	}
+	return fmt.Sprintf(", nor for %d more ports", n)
+}
+
+// allots says whether an API server gives every port of the Service a node port.
+func allots(svc *corev1.Service) bool {
+	balanced := svc.Spec.Type == corev1.ServiceTypeLoadBalancer
+	return external(svc) && !(balanced && svc.Spec.AllocateLoadBalancerNodePorts != nil && !*svc.Spec.AllocateLoadBalancerNodePorts)
+}
+
+// orElse says what to do about ports without node ports.
+func orElse(svc *corev1.Service) string {
+	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		return "write a number, or allocateLoadBalancerNodePorts: false where none is wanted"
+	}
+	return "write a number, or make the type ClusterIP"
 }

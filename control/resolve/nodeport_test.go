@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,33 @@ func TestRestricted(t *testing.T) {
 		}
 		if got := n.Restricted(); got != want {
 			t.Errorf("%q: restricted %v, want %v", flag, got, want)
+		}
+	}
+}
+
+// TestNodePortsOfAFolder: a Service that an API server would have given node ports has one
+// Problem, of the first port that has none, whatever others have; and none where none is wanted.
+func TestNodePortsOfAFolder(t *testing.T) {
+	const three = "[{name: a, port: 80, nodePort: 30080}, {name: b, port: 81}, {name: c, port: 82}]"
+	for _, c := range []struct{ name, spec, ports, field, says string }{
+		{"one port", "type: NodePort", "[{port: 80}]", "spec.ports[0].nodePort", "none is written, and nothing here allocates one, so the port has none; write a number, or make the type ClusterIP"},
+		{"two of three", "type: NodePort", three, "spec.ports[1].nodePort", "none is written, nor for another port, and"},
+		{"three", "type: NodePort", "[{name: a, port: 80}, {name: b, port: 81}, {name: c, port: 82}]", "spec.ports[0].nodePort", "nor for 2 more ports, and"},
+		{"a balancer's", "type: LoadBalancer", three, "spec.ports[1].nodePort", "or allocateLoadBalancerNodePorts: false where none is wanted"},
+		{"a balancer's that wants them", "type: LoadBalancer, allocateLoadBalancerNodePorts: true", three, "spec.ports[1].nodePort", ""},
+		{"a balancer's that wants none", "type: LoadBalancer, allocateLoadBalancerNodePorts: false", three, "", ""},
+		{"only a balancer's may want none", "type: NodePort, allocateLoadBalancerNodePorts: false", "[{port: 80}]", "spec.ports[0].nodePort", "make the type ClusterIP"},
+		{"other types have none", "type: ClusterIP", "[{port: 80}]", "", ""},
+		{"all are written", "type: NodePort", "[{port: 80, nodePort: 30080}]", "", ""},
+	} {
+		svc := decodeService(t, "metadata: {namespace: demo, name: web}\nspec: {clusterIP: 10.96.0.10, "+c.spec+", ports: "+c.ports+"}")
+		s, problems := resolve.Service(svc, nil, model.Node{Name: "n1"})
+		if s == nil || (c.field == "") != (len(problems) == 0) || len(problems) > 1 {
+			t.Errorf("%s: Problems %v, want one %v, and the Service", c.name, problems, c.field != "")
+			continue
+		}
+		if len(problems) == 1 && (problems[0].Field != c.field || problems[0].Reason != "NoNodePort" || !strings.Contains(problems[0].Message, c.says)) {
+			t.Errorf("%s: %+v, want %s: %s", c.name, problems[0], c.field, c.says)
 		}
 	}
 }

@@ -265,17 +265,20 @@ status:
 			  v6 external nothing
 			  v6 cluster nothing
 			`},
-		{"a range of everything opens its family, and leaves the other as it is", edit(web, "spec:", "spec:\n  type: LoadBalancer\n  loadBalancerSourceRanges: [192.0.2.0/24, 0.0.0.0/0, '2001:db8::/32']"), nil, `
+		{"a range of everything opens its family, and leaves the other as it is", edit(web, "spec:", "spec:\n  type: LoadBalancer\n  allocateLoadBalancerNodePorts: false\n  loadBalancerSourceRanges: [192.0.2.0/24, 0.0.0.0/0, '2001:db8::/32']"), nil, `
 			demo/web LoadBalancer internal=Cluster external=Cluster from6=2001:db8::/32
 			port "http" 80/TCP
 			  ClusterIP 10.96.0.10 80
 			  v4 internal nothing
 			`},
-		{"ranges of another type than LoadBalancer do not count", edit(web, "spec:", "spec:\n  type: NodePort\n  loadBalancerSourceRanges: [192.0.2.0/24]"), nil, `
+		{"ranges of another type than LoadBalancer do not count", edit(web, "spec:", "spec:\n  type: NodePort\n  loadBalancerSourceRanges: [192.0.2.0/24]", "port: 80}", "port: 80, nodePort: 30080}"), nil, `
 			demo/web NodePort internal=Cluster external=Cluster
 			port "http" 80/TCP
 			  ClusterIP 10.96.0.10 80
+			  NodePort 172.30.0.11 30080
 			  v4 internal nothing
+			  v4 external nothing
+			  v4 cluster nothing
 			`},
 		{"the time for which a client is remembered can be set", edit(web, "spec:", "spec:\n  sessionAffinity: ClientIP\n  sessionAffinityConfig: {clientIP: {timeoutSeconds: 1}}"), nil, `
 			demo/web ClusterIP internal=Cluster external=Cluster affinity=1s

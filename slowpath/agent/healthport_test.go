@@ -28,6 +28,7 @@ kind: Service
 metadata: {namespace: demo, name: web}
 spec:
   type: LoadBalancer
+  allocateLoadBalancerNodePorts: false
   externalTrafficPolicy: Local
   healthCheckNodePort: PORT
   clusterIPs: [10.96.0.10]
