@@ -1,6 +1,8 @@
 // Command testreport runs `go test -json` and prints what a person wants to know: one
-// line for each package, every failure with its output, every skip with its cause, what a
-// package leaves out by a list of its own, and a last line with the counts.
+// line for each package, with the names of what failed in it, and at the end every failure
+// with its output, every skip with its cause, what a package leaves out by a list of its own,
+// and a last line with the counts. Interrupted or terminated it ends the tests and says all
+// that of those that had ended, and which had not.
 //
 //	testreport ./...            run the tests
 //	testreport ./p -source api  run those of p with a flag of their own
@@ -8,10 +10,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"lace-cni.io/lace/cmd/usage"
@@ -34,11 +39,14 @@ func main() {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
+	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer release()
+	context.AfterFunc(ctx, release) // a second signal ends the report too
 	var report *Report
 	if *fuzz > 0 {
-		report, err = runFuzz(os.Stdout, patterns, *fuzz)
+		report, err = runFuzz(ctx, os.Stdout, patterns, *fuzz)
 	} else {
-		report, err = runTests(os.Stdout, patterns, *timeout)
+		report, err = runTests(ctx, os.Stdout, patterns, *timeout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)

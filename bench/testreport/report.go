@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -26,6 +25,7 @@ type key struct{ pkg, test string }
 type Report struct {
 	passed, failed, skipped int
 	complete                bool   // the run is meant to be complete: a skip fails it
+	stopped                 bool   // before everything had run
 	inputs, allInputs       uint64 // inputs that the fuzz target in hand, and all of them, were run with
 
 	output  map[key][]string
@@ -34,24 +34,11 @@ type Report struct {
 	causes  map[string]int
 	leftOut leftOut
 	failing []key
+	running running
 }
 
 func newReport() *Report {
-	return &Report{output: map[key][]string{}, counts: map[string]*[3]int{}, leaf: map[key]bool{}, causes: map[string]int{}, leftOut: leftOut{}}
-}
-
-// Read consumes the events of one `go test -json` and prints a line per package to w.
-func (r *Report) Read(in io.Reader, w io.Writer) error {
-	dec := json.NewDecoder(in)
-	for {
-		var e event
-		if err := dec.Decode(&e); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("reading the output of go test: %w", err)
-		}
-		r.add(e, w)
-	}
+	return &Report{output: map[key][]string{}, counts: map[string]*[3]int{}, leaf: map[key]bool{}, causes: map[string]int{}, leftOut: leftOut{}, running: running{}}
 }
 
 func (r *Report) add(e event, w io.Writer) {
@@ -59,6 +46,7 @@ func (r *Report) add(e event, w io.Writer) {
 		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
 	}
 	k := key{e.Package, e.Test}
+	r.running.read(k, e.Action)
 	switch e.Action {
 	case "build-output":
 		r.output[key{e.Package, ""}] = append(r.output[key{e.Package, ""}], e.Output)
@@ -142,6 +130,21 @@ func (r *Report) closePackage(e event, w io.Writer) {
 			fmt.Fprintf(w, ", %d skipped", c[2])
 		}
 		fmt.Fprintf(w, "  %.1fs\n", e.Elapsed)
+		r.nameFailed(e.Package, w)
+	}
+}
+
+// nameFailed names what failed in a package that has ended, at once: the output follows at
+// the end of the run, which may be minutes away.
+func (r *Report) nameFailed(pkg string, w io.Writer) {
+	for _, k := range r.failing {
+		switch {
+		case k.pkg != pkg || r.childFailed(k):
+		case k.test == "":
+			fmt.Fprintf(w, "   failed: outside any test\n")
+		default:
+			fmt.Fprintf(w, "   failed: %s\n", k.test)
+		}
 	}
 }
 
@@ -198,10 +201,10 @@ func skipCause(out []string) string {
 	return "no cause given"
 }
 
-// Failed reports whether anything failed, nothing ran at all, or a run that is meant to
-// be complete left something out.
+// Failed reports whether anything failed, nothing ran at all, the run was stopped, or one
+// that is meant to be complete left something out.
 func (r *Report) Failed() bool {
-	return r.failed > 0 || r.passed == 0 || r.complete && r.skipped > 0
+	return r.stopped || r.failed > 0 || r.passed == 0 || r.complete && r.skipped > 0
 }
 
 // Close prints failures, skips by cause, what was left out by reason, and the counts.
@@ -224,8 +227,19 @@ func (r *Report) Close(w io.Writer) {
 	if r.complete && r.skipped > 0 {
 		fmt.Fprintf(w, "\n LACE_REQUIRE_PRIVILEGED=1 forbids the skips above\n")
 	}
+	if r.stopped {
+		fmt.Fprintf(w, "\n stopped; under way was: %s\n", r.running)
+	}
 	if r.allInputs > 0 {
 		fmt.Fprintf(w, "\n%d inputs\n", r.allInputs)
 	}
-	fmt.Fprintf(w, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+	fmt.Fprintf(w, "\n%d passed, %d failed, %d skipped%s\n", r.passed, r.failed, r.skipped, r.cut())
+}
+
+// cut is what the counts of a run that was stopped are followed by.
+func (r *Report) cut() string {
+	if r.stopped {
+		return ", stopped before the end"
+	}
+	return ""
 }

@@ -11,7 +11,7 @@ func read(t *testing.T, lines string) (*Report, string) {
 	t.Helper()
 	r := newReport()
 	var out bytes.Buffer
-	if err := r.Read(strings.NewReader(lines), &out); err != nil {
+	if err := r.Read(t.Context(), strings.NewReader(lines), &out); err != nil {
 		t.Fatal(err)
 	}
 	r.Close(&out)
@@ -44,6 +44,18 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"p","Test":"A"}
 {"Action":"fail","Package":"p","Elapsed":0.1}`,
 			last: "0 passed, 1 failed, 0 skipped", failed: true, contains: "wanted 1, got 2",
+		},
+		{
+			name: "what failed is named as soon as its package ends, a parent of what failed is not",
+			events: `{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"fail","Package":"p","Test":"A/x"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p","Elapsed":0.1}
+{"Action":"run","Package":"q","Test":"B"}
+{"Action":"pass","Package":"q","Test":"B"}
+{"Action":"pass","Package":"q","Elapsed":0.1}`,
+			last: "1 passed, 1 failed, 0 skipped", failed: true, contains: "1 failed  0.1s\n   failed: A/x\n q ",
 		},
 		{
 			name: "a skip is counted with its cause",
@@ -112,7 +124,7 @@ func TestCompleteRunForbidsSkips(t *testing.T) {
 	for _, complete := range []bool{false, true} {
 		r := newReport()
 		r.complete = complete
-		if err := r.Read(strings.NewReader(events), &bytes.Buffer{}); err != nil {
+		if err := r.Read(t.Context(), strings.NewReader(events), &bytes.Buffer{}); err != nil {
 			t.Fatal(err)
 		}
 		if r.Failed() != complete {
