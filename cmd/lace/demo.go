@@ -21,6 +21,7 @@ import (
 // demo is what the command line says.
 type demo struct {
 	once        bool
+	stay        bool
 	sim         bool
 	requireReal bool
 	plain       bool
@@ -36,8 +37,9 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Show Lace at work on this machine, without a cluster",
 		Long: "demo builds two nodes, pods and an outside client out of network namespaces, runs Lace\n" +
-			"on them and plays acts with real connections, each of which is asserted. On a terminal\n" +
-			"a live table follows until q is pressed. Everything vanishes with the command.\n\n" +
+			"on them and plays acts with real connections, each of which is asserted. In the foreground\n" +
+			"of a terminal a live table follows until q is pressed; elsewhere the demo ends, or with\n" +
+			"--stay leaves the nodes standing until it is stopped. Everything vanishes with the command.\n\n" +
 			"Without the privileges for AF_XDP the same control path and packet pipeline run over\n" +
 			"memory, and every line says SIMULATED.",
 		Args: cobra.NoArgs,
@@ -45,6 +47,8 @@ func newDemo() *cobra.Command {
 			switch {
 			case d.sim && d.requireReal:
 				return fmt.Errorf("--sim and --require-real exclude each other")
+			case d.once && d.stay:
+				return fmt.Errorf("--once and --stay exclude each other")
 			case d.lane != "on" && d.lane != "off":
 				return fmt.Errorf("--lane %q: say on or off", d.lane)
 			}
@@ -54,6 +58,7 @@ func newDemo() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&d.once, "once", false, "play the acts and end")
+	f.BoolVar(&d.stay, "stay", false, "leave the nodes standing after the acts until the command is stopped, without a live table")
 	f.BoolVar(&d.sim, "sim", false, "simulate, even where the real thing could run")
 	f.BoolVar(&d.requireReal, "require-real", false, "fail rather than simulate")
 	f.BoolVar(&d.plain, "plain", false, "no colour, no live table: a line for each act")
@@ -94,14 +99,28 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		screen.Printf(out, "%s%s\n", screen.Painted(mark), text)
 	}
 	tally := acts.Play(ctx, s, func(l acts.Line) { fmt.Fprintf(out, "%s%s\n", mark, lineText(paint, l)) })
-	if terminal != nil && !d.once && !d.plain && ctx.Err() == nil {
-		if err := watch(ctx, s, terminal, paint); err != nil {
-			return err
-		}
+	if err := d.last(ctx, s, terminal, paint, func(text string) { screen.Printf(out, "%s%s\n", screen.Painted(mark), text) }); err != nil {
+		return err
 	}
 	fmt.Fprintln(out, lastLine(s, tally))
 	if tally.Failed > 0 {
 		return errSaid
+	}
+	return nil
+}
+
+// last is what follows the acts.
+func (d *demo) last(ctx context.Context, s acts.Stage, terminal *os.File, paint screen.Paint, say func(string)) error {
+	switch {
+	case d.once || ctx.Err() != nil:
+	case d.stay:
+		say(fmt.Sprintf("the nodes stay until this is stopped, by Ctrl-C or kill %d", os.Getpid()))
+		<-ctx.Done()
+	case terminal == nil || d.plain:
+	case !ownsKeyboard(os.Stdin):
+		say("no live table: it needs a keyboard, which a command in the background has not; --stay leaves the nodes standing without")
+	default:
+		return watch(ctx, s, terminal, paint)
 	}
 	return nil
 }
@@ -127,7 +146,13 @@ func (d *demo) open(ctx context.Context, errs io.Writer) (closingStage, error) {
 // judgeManifests refuses a folder on which every act would fail, and names what it lacks.
 // One that cannot be read is refused by who copies it.
 func (d *demo) judgeManifests() error {
-	if files, _ := filepath.Glob(filepath.Join(d.manifests, "*.yaml")); d.manifests == "" || len(files) == 0 {
+	if d.manifests == "" {
+		return nil
+	}
+	if _, err := os.Stat(d.manifests); err != nil {
+		return fmt.Errorf("--manifests: %w", err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(d.manifests, "*.yaml")); len(files) == 0 {
 		return nil
 	}
 	missing, err := manifests.Missing(os.DirFS(d.manifests))

@@ -84,10 +84,11 @@ func TestRealDemo(t *testing.T) {
 
 // A folder that cannot be used is an error before anything is shown.
 func TestDemoWithoutManifests(t *testing.T) {
-	for _, flags := range [][]string{{"--sim", "--manifests", "/nowhere"}, {"--sim", "--manifests", t.TempDir()}} {
-		code, lines, errs := playDemo(t, flags...)
-		if code != 1 || strings.Join(lines, "") != "" || !strings.Contains(errs, "no *.yaml file in "+flags[2]) {
-			t.Errorf("%v: exit code %d, output %q, message %q", flags, code, lines, errs)
+	empty := t.TempDir()
+	for folder, says := range map[string]string{"/nowhere": "--manifests: stat /nowhere: no such file", empty: "no *.yaml file in " + empty} {
+		code, lines, errs := playDemo(t, "--sim", "--manifests", folder)
+		if code != 1 || strings.Join(lines, "") != "" || !strings.Contains(errs, says) {
+			t.Errorf("%s: exit code %d, output %q, message %q", folder, code, lines, errs)
 		}
 	}
 }
@@ -130,7 +131,8 @@ func TestDemoNamesWhatItsFolderLacks(t *testing.T) {
 // Flags that make no sense are a mistake of the command line.
 func TestDemoFlags(t *testing.T) {
 	for says, args := range map[string][]string{
-		"exclude each other":          {"--sim", "--require-real"},
+		"require-real exclude each":   {"--sim", "--require-real"},
+		"stay exclude each":           {"--once", "--stay"},
 		`--lane "yes": say on or off`: {"--lane", "yes"},
 	} {
 		code, _, errs := playDemo(t, args...)

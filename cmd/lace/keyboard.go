@@ -32,3 +32,10 @@ func onKey(terminal *os.File, key byte, pressed func()) (restore func(), err err
 	}()
 	return func() { unix.IoctlSetTermios(fd, unix.TCSETS, before) }, nil
 }
+
+// ownsKeyboard reports whether keys pressed on a terminal come to this process: a shell's job in
+// the background is stopped when it asks for them, or changes how they are read (termios(3)).
+func ownsKeyboard(terminal *os.File) bool {
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
