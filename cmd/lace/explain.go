@@ -42,7 +42,7 @@ func newExplain() *cobra.Command {
 	}
 	n.flag(cmd)
 	formatFlag(cmd, &format)
-	cmd.Flags().StringVar(&from, "from", "", "the pod of an endpoint (name or namespace/name), a port's device, an address, or host")
+	cmd.Flags().StringVar(&from, "from", "", "the pod of an endpoint (name or namespace/name), a pod's device, an address, or host")
 	cmd.Flags().StringVar(&to, "to", "", "destination: address:port/protocol")
 	cmd.MarkFlagRequired("from")
 	cmd.MarkFlagRequired("to")

@@ -73,6 +73,10 @@ func (s *Server) try(out *api.Explanation, who sender, to destination, tables *t
 	source := netip.AddrPortFrom(who.addr, clientPort+uint16(rand.N(1<<16-clientPort)))
 	out.Source = source.String()
 	out.Service = n.services[target{uint32(who.port.Network), to.addr, uint8(to.protocol)}]
+	if to.addr.Addr().IsLoopback() {
+		settle(out, reason.NotClaimed, "claim", "the destination is a loopback address, which Lace does not meet: node ports are answered at other addresses of the node, not there")
+		return nil
+	}
 	if loops(who, to, tables) {
 		settle(out, reason.NotClaimed, "claim", "the destination is an address of the node itself: what the node sends to itself stays on its loopback device, where Lace does not meet it")
 		return nil
@@ -176,6 +180,7 @@ func (s *Server) process(out *api.Explanation, who sender, source netip.AddrPort
 	if flows.Lookup(&tuple, &f) {
 		out.Backend, out.Pod = addrPort(f.Rewrite.Dst, f.Rewrite.DstPort), n.pods[backendTarget(&f)]
 		noteSource(out, who, &f)
+		noteWay(out, who, &f, tables, s.node.State())
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ func TestExplain(t *testing.T) {
 		{"an address of a service range that no Service has, from a pod", "web-1", "10.96.9.9:80/tcp", "vethA", "drop", "unallocated-vip", ""},
 		{"an address of a service range that no Service has, from outside", "192.0.2.9", "10.96.9.9:80/tcp", "eth0", "drop", "unallocated-vip", ""},
 		{"an address of a service range that no Service has, from the node", "host", "10.96.9.9:80/tcp", "lace0", "drop", "unallocated-vip", ""},
+		{"a node port at a loopback address", "host", "127.0.0.1:30053/tcp", "lace0", "pass", "not-claimed", ""},
 		{"the node to the world", "host", "192.0.2.9:80/tcp", "lace0", "pass", "not-claimed", ""},
 	}
 	c := ask(t, newPlayed(t))
@@ -78,6 +79,9 @@ func TestExplainRefuses(t *testing.T) {
 		{"a multicast address", "224.0.0.1", "10.96.0.10:80/tcp", "multicast"},
 		{"the unspecified address", "::", "[fd00:10:96::10]:80/tcp", "unspecified"},
 		{"a name instead of an address", "host", "web:80/tcp", "names are not looked up"},
+		{"a port that is too large", "host", "10.96.0.10:99999/tcp", "the port is too large"},
+		{"a port that is far too large", "host", "[fd00:10:96::10]:99999999999999999999/tcp", "the port is too large"},
+		{"an uplink", "eth0", "10.96.0.10:80/tcp", "eth0 is an uplink, through which many clients come: say the address"},
 		{"two families", "fd00::1", "10.96.0.10:80/tcp", "families"},
 		{"a pod without an address of the family", "web-1", "[fd00:10:96::10]:80/tcp", "family"},
 		{"a device without an address of the family", "shopper", "[fd00:10:96::10]:80/tcp", "family"},

@@ -2,6 +2,7 @@ package adminserver
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"lace-cni.io/lace/control/model"
@@ -12,13 +13,13 @@ import (
 const maxQuestion = 320
 
 // origins says what may be named as origin.
-const origins = "the pod of an endpoint (name or namespace/name), a port's device, an address, or host"
+const origins = "the pod of an endpoint (name or namespace/name), a pod's device, an address, or host"
 
 // origin says who sends the packet that is to be explained; exactly one field is set.
 type origin struct {
 	host bool
 	addr netip.Addr
-	name string // of a pod: name or namespace/name; or of a port's device
+	name string // of a pod: name or namespace/name; or of a device
 }
 
 // destination is where the packet goes.
@@ -91,6 +92,8 @@ func parseDestination(s string) (destination, error) {
 	}
 	ap, err := netip.ParseAddrPort(addr)
 	switch {
+	case err != nil && portTooLarge(addr):
+		return destination{}, badQuestion("to %q: the port is too large: 65535 is the last one", s)
 	case err != nil:
 		return destination{}, badQuestion("to %q: %q is no address and port (names are not looked up); say address:port/protocol, an IPv6 address in brackets", s, addr)
 	case ap.Addr().Zone() != "":
@@ -100,6 +103,12 @@ func parseDestination(s string) (destination, error) {
 	}
 	d.addr = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 	return d, nil
+}
+
+// portTooLarge reports whether what follows the last colon is a number that no port has.
+func portTooLarge(addr string) bool {
+	n, _ := strconv.ParseUint(addr[strings.LastIndexByte(addr, ':')+1:], 10, 64) // the largest, when out of range
+	return n > 1<<16-1
 }
 
 func protocolOf(s string) model.Protocol {

@@ -143,5 +143,8 @@ func deviceSender(p model.Port, to netip.Addr, tables *table.Snapshot) (sender, 
 			return sender{a, port}, nil
 		}
 	}
+	if p.Kind == model.PortUplink {
+		return sender{}, notFound("%s is an uplink, through which many clients come: say the address of the client", p.Device)
+	}
 	return sender{}, notFound("no address of the family of %s is behind %s", to, p.Device)
 }

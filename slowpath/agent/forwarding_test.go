@@ -56,14 +56,14 @@ func TestForwardingThatIsOff(t *testing.T) {
 		says  []string // one Problem each, with this in it
 	}{
 		{"all is on", nil, forwarded(4, 6), nil},
-		{"IPv4 is off, and with it every device, which is one Problem", []string{four, device("eth0"), device("veth1"), device("veth2")}, forwarded(4, 6), []string{"sysctl -w net.ipv4.ip_forward=1"}},
+		{"IPv4 is off, and with it every device, which is one Problem", []string{four, device("eth0"), device("veth1"), device("veth2")}, forwarded(4, 6), []string{"does not forward IPv4, "}},
 		{"IPv6 is off", []string{six}, forwarded(4, 6), []string{"sysctl -w net.ipv6.conf.all.forwarding=1"}},
-		{"both are off", []string{four, six}, forwarded(4, 6), []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"}},
+		{"both are off", []string{four, six}, forwarded(4, 6), []string{"sysctl -w net.ipv4.ip_forward=1", "does not forward IPv6, "}},
 		{"IPv6 is off where no Service has it", []string{six}, forwarded(4), nil},
 		{"IPv4 is off where no Service has it", []string{four}, forwarded(6), nil},
 		{"there are no Services", []string{four, six}, forwarded(), nil},
 		{"nothing is published yet", []string{four, six}, nil, nil},
-		{"devices are off that the node would forward from", []string{device("veth2"), device("eth0")}, forwarded(4), []string{"0 of eth0, veth2"}},
+		{"devices are off that the node would forward from", []string{device("veth2"), device("eth0")}, forwarded(4), []string{"0 of eth0, veth2: the kernel does not forward IPv4"}},
 		{"the trunk's own switch is nobody's", []string{device("lace0")}, forwarded(4), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
