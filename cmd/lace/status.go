@@ -58,7 +58,7 @@ func facts(s *api.Status) []fact {
 	}
 	return []fact{
 		{"ready", ready},
-		{"fast path", fastpathFact(&s.Fastpath)},
+		{"fast path", fastpathFact(s)},
 		{"generation", fmt.Sprintf("%d in use, %d published", s.Generation.InUse, s.Generation.Published)},
 		{"flows", fmt.Sprintf("%d open, %d registered, room for %d", s.Fastpath.Open, max(s.Fastpath.Flows, s.Fastpath.Open), s.Fastpath.FlowsMax)},
 		{"own node ports", socketsFact(&s.Fastpath)},
@@ -75,7 +75,11 @@ func waiting(s *api.Status) string {
 	return s.Waiting
 }
 
-func fastpathFact(f *api.Fastpath) string {
+func fastpathFact(s *api.Status) string {
+	f := &s.Fastpath
+	if s.Simulated && f.Alive {
+		return "simulated: runs in memory, as no process of its own"
+	}
 	if !f.Alive {
 		return f.Message
 	}

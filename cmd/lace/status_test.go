@@ -22,6 +22,8 @@ func TestStatus(t *testing.T) {
 	detached.Fastpath.Sockets = "no hierarchy"
 	behind := good
 	behind.Ready, behind.Waiting = false, "the first snapshot is not published yet"
+	simulated := good
+	simulated.Simulated, simulated.Fastpath = true, api.Fastpath{Alive: true}
 	for _, c := range []struct {
 		sentence string
 		status   api.Status
@@ -31,6 +33,7 @@ func TestStatus(t *testing.T) {
 	}{
 		{"all is well", good, nil, 0, []string{"yes", "process 77 since 2026-01-02 03:04:05, was ready after 151ms", "7 in use, 7 published", "12 open, 900 registered, room for 1000", "none", "program 2, route 1", "own node ports  reached by the node's own processes"}},
 		{"its processes do not reach its own node ports", detached, nil, 0, []string{"not reached by the node's own processes: no hierarchy"}},
+		{"nothing is a process in a simulation", simulated, nil, 0, []string{"fast path       simulated: runs in memory"}},
 		{"the fast path is down", down, nil, 1, []string{"no: new connections need the fast path\n", "lace-fastpath is not running\n", "3: lace get problems", "nothing"}},
 		{"it runs, and waits for something else", behind, nil, 1, []string{"no: the first snapshot is not published yet\n"}},
 		{"for programs", good, []string{"-o", "json"}, 0, []string{`"startSeconds": 0.151`, `"program": 2`}},

@@ -15,9 +15,10 @@ const askFor = 2 * time.Second
 
 // Agent is what the agent of the state directory said.
 type Agent struct {
-	Absent   bool          // nobody runs there
-	Silence  string        // why one that may run did not answer; empty: it did
-	Problems []api.Problem // that it has, in its order
+	Absent    bool          // nobody runs there
+	Silence   string        // why one that may run did not answer; empty: it did
+	Problems  []api.Problem // that it has, in its order
+	Simulated bool          // it is that of a demo in memory
 }
 
 func askAgent(stateDir string) (a Agent) {
@@ -31,6 +32,8 @@ func askAgent(stateDir string) (a Agent) {
 	switch {
 	case err == nil:
 		a.Problems = list.Items
+		st, err := c.Status(ctx)
+		a.Simulated = err == nil && st.Simulated
 	case !errors.As(err, &nobody):
 		a.Silence = err.Error()
 	case isLocked(filepath.Join(stateDir, "agent.lock")):
@@ -46,6 +49,8 @@ func askAgent(stateDir string) (a Agent) {
 func judgeAgent(f *Facts) (out []Finding) {
 	const check = "problems"
 	switch a := &f.Agent; {
+	case a.Absent && f.FastpathAlive:
+		return []Finding{warn(check, "not known: lace-agent does not run beside the fast path, which goes on with the last tables", "start lace-agent, and look at its log if it ends again")}
 	case a.Absent:
 		return []Finding{ok(check, "no agent runs that would know any")}
 	case a.Silence != "":

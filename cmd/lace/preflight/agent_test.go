@@ -81,6 +81,19 @@ func TestAgentIsAsked(t *testing.T) {
 			t.Cleanup(func() { server.Close() })
 			return dir
 		}, Agent{Problems: []api.Problem{broken}}},
+		{"that of a simulated demo", func(t *testing.T) string {
+			dir, l := stateDir(t)
+			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == api.PathStatus {
+					json.NewEncoder(w).Encode(api.Status{Simulated: true})
+					return
+				}
+				json.NewEncoder(w).Encode(api.List[api.Problem]{Items: []api.Problem{broken}})
+			})}
+			go server.Serve(l)
+			t.Cleanup(func() { server.Close() })
+			return dir
+		}, Agent{Problems: []api.Problem{broken}, Simulated: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := askAgent(c.setUp(t))
@@ -106,7 +119,7 @@ func TestProblemsKeepNothingFromRunning(t *testing.T) {
 		agent Agent
 		want  []string
 	}{
-		{"no agent", Agent{Absent: true}, []string{"ok problems no agent runs that would know any"}},
+		{"no agent beside a fast path", Agent{Absent: true}, []string{"warn problems not known: lace-agent does not run beside the fast path, which goes on with the last tables"}},
 		{"no Problem", Agent{}, []string{"ok problems none"}},
 		{"two", Agent{Problems: []api.Problem{a, b}}, []string{
 			"warn problem Service default/web spec.clusterIP: x is no address; correct it (BadAddress)",
@@ -135,5 +148,18 @@ func TestProblemsKeepNothingFromRunning(t *testing.T) {
 				t.Error("something keeps Lace from running")
 			}
 		})
+	}
+}
+
+// TestNoLaceAtAll: where nothing runs, nothing is to be known of Problems.
+func TestNoLaceAtAll(t *testing.T) {
+	f := healthy()
+	f.FastpathAlive, f.Fastpath, f.Agent = false, nil, Agent{Absent: true}
+	if got := judgeAgent(&f); len(got) != 1 || got[0].Verdict != OK {
+		t.Errorf("%+v, want one that is fine", got)
+	}
+	f.Agent = Agent{Simulated: true}
+	if got := judgeFastpath(f); got.Verdict != OK || !strings.Contains(got.Found, "simulated") {
+		t.Errorf("%+v, want it told as simulated", got)
 	}
 }

@@ -13,11 +13,13 @@ type Facts struct {
 	MissingCaps   []string          // capabilities that this process lacks, each with what it is for
 	Features      []Feature         // what the BPF programs and rings need
 	BPFFSMounted  bool              // a BPF file system is at Places.BPFFS
+	BPFFSAbsent   bool              // not even a directory is there
 	MemlockBytes  uint64            // limit of locked memory; ^0 for none
 	Forwarding    map[string]string // sysctl name → value
 	Devices       []Device
 	Fastpath      *Fastpath // of a running or earlier fast path; nil: none
 	FastpathAlive bool      // its lock is held
+	FastpathApart int       // the process that holds it, by the number it has here, when it is in another network namespace; 0: it is in this one, or that is not known
 	Pins          []string  // pinned objects under Places.BPFFS
 	Agent         Agent
 	KubeProxy     []string // signs that kube-proxy programs this node

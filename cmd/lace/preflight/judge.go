@@ -81,7 +81,11 @@ func judgeMemlock(f Facts) Finding {
 func judgeBPFFS(f Facts) Finding {
 	const check = "bpf file system"
 	if !f.BPFFSMounted {
-		return fail(check, "none at "+f.Places.BPFFS, "mount -t bpf bpf "+f.Places.BPFFS)
+		do := "mount -t bpf bpf " + f.Places.BPFFS
+		if f.BPFFSAbsent {
+			do = "mkdir -p " + f.Places.BPFFS + " && " + do
+		}
+		return fail(check, "none at "+f.Places.BPFFS, do)
 	}
 	return ok(check, f.Places.BPFFS)
 }
@@ -131,6 +135,11 @@ func counted(n int, what string) string {
 func judgeFastpath(f Facts) Finding {
 	const check = "fast path"
 	switch {
+	case f.FastpathApart != 0:
+		return warn(check, fmt.Sprintf("process %d runs, in another network namespace than this command: what is said here of forwarding, trunk and devices is not about it", f.FastpathApart),
+			fmt.Sprintf("ask there: nsenter --net --target %d lace check --state-dir %s", f.FastpathApart, f.Places.StateDir))
+	case f.Agent.Simulated:
+		return ok(check, "simulated, by a demo in memory: nothing of it is on this machine")
 	case f.FastpathAlive && f.Fastpath != nil:
 		p := f.Fastpath
 		return ok(check, fmt.Sprintf("runs: process %d, XDP %s, sockets %s, %s on %s",

@@ -81,7 +81,7 @@ func (d *Device) describe() string {
 	if !d.Up {
 		state = "down"
 	}
-	return fmt.Sprintf("%s, %s, MTU %d, %d queues; its driver could do XDP %s, of which Lace needs none", what, state, d.MTU, d.RxQueues, d.XDP)
+	return fmt.Sprintf("%s, %s, MTU %d, %d queues; XDP in its driver: %s (does not matter: AF_XDP runs on the trunk)", what, state, d.MTU, d.RxQueues, d.XDP)
 }
 
 // String names the mode that XDP would have on the device.

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,7 +33,13 @@ func Look(p Places) Facts {
 		NoCgroupRoot: lookForCgroupRoot(),
 	}
 	f.Fastpath = readFastpath(filepath.Join(p.StateDir, "fastpath.json"))
-	f.FastpathAlive = isLocked(filepath.Join(p.StateDir, "fastpath.lock"))
+	if _, err := os.Stat(p.BPFFS); errors.Is(err, fs.ErrNotExist) {
+		f.BPFFSAbsent = true
+	}
+	lock := filepath.Join(p.StateDir, "fastpath.lock")
+	if f.FastpathAlive = isLocked(lock); f.FastpathAlive {
+		f.FastpathApart = apart(lock)
+	}
 	return f
 }
 

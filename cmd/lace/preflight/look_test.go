@@ -20,6 +20,9 @@ func TestLook(t *testing.T) {
 	if f.Fastpath != nil || f.FastpathAlive || len(f.Pins) != 0 || f.BPFFSMounted {
 		t.Errorf("found in an empty folder: %+v", f)
 	}
+	if f.BPFFSAbsent || !Look(Places{StateDir: dir, BPFFS: dir + "/none"}).BPFFSAbsent {
+		t.Error("a directory that is there is not told from one that is not")
+	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
 		t.Errorf("looking left %v", files)
 	}
