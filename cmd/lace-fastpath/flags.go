@@ -34,7 +34,7 @@ func flags(o *options) *flag.FlagSet {
 	f.IntVar(&o.flowSlots, "flow-slots", dataplane.DefaultFlowSlots, "`number` of slots of the flow table, two for a flow, 130 bytes each; rounded up")
 	f.IntVar(&o.trunkMTU, "trunk-mtu", dataplane.DefaultTrunkMTU, "largest packet that the trunk carries, in `bytes`")
 	f.IntVar(&o.puntRate, "punt-rate", dataplane.DefaultPuntRate, "`packets` a second that every port may always have decided in Go; more while there is room")
-	f.IntVar(&o.puntBurst, "punt-burst", dataplane.DefaultPuntBurst, "`packets` of them that may come at once")
+	f.IntVar(&o.puntBurst, "punt-burst", dataplane.DefaultPuntBurst, "`packets` of one port that may come at once, beyond its --punt-rate")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove what lace-fastpath has left on this node, flows included, and end")
 	o.log.Flags(f)
 	f.BoolVar(&o.version, "version", false, "print the version, and end")

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"runtime/debug"
 	"time"
@@ -38,6 +40,9 @@ func run(ctx context.Context, c Config) error {
 		return err
 	}
 	held, err := lock(c.path("agent.lock"), "lace-agent")
+	if errors.Is(err, ErrInUse) {
+		return fmt.Errorf("%w, or use another state directory (--state-dir)", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func lock(path, who string) (*os.File, error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		defer f.Close()
-		return nil, fmt.Errorf("%s: %w by another %s (%s): stop that one, or use another state directory (--state-dir)", path, ErrInUse, who, holder(f))
+		return nil, fmt.Errorf("%s: %w by another %s (%s): stop that one", path, ErrInUse, who, holder(f))
 	}
 	if err == nil {
 		err = sign(f)
