@@ -18,7 +18,7 @@ func newCheck() *cobra.Command {
 		Use:   "check",
 		Short: "Say whether Lace can run on this machine, or what is wrong in a folder of YAML, and what to do",
 		Long: "check looks at kernel, capabilities, devices and what an earlier Lace left behind, and asks a\n" +
-			"running agent for its Problems. It changes nothing and needs no running Lace. Exit code 1:\n" +
+			"running agent for its Problems. It looks at the network namespace in which it runs. It changes nothing and needs no running Lace. Exit code 1:\n" +
 			"something must be mended; a Problem of one object is none of that.\n\n" +
 			"With --source-dir it looks at nothing of the machine, but at a folder of YAML before an agent\n" +
 			"gets it: it says the Problems that its objects would be to an agent, with file, document and line;\n" +
@@ -40,7 +40,7 @@ func newCheck() *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&places.StateDir, "state-dir", stateDir(), "state directory of the node's Lace, else $LACE_STATE_DIR")
+	stateDirFlag(cmd, &places.StateDir)
 	cmd.Flags().StringVar(&places.BPFFS, "bpffs", "/sys/fs/bpf", "BPF file system that Lace pins its objects in")
 	folder.flags(cmd)
 	formatFlag(cmd, &format)

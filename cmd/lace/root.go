@@ -70,7 +70,15 @@ func stateDir() string {
 }
 
 func (n *node) flag(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&n.stateDir, "state-dir", stateDir(), "state directory of the node's Lace, else $LACE_STATE_DIR")
+	stateDirFlag(cmd, &n.stateDir)
+}
+
+// stateDirFlag adds --state-dir. Help tells how the default comes about, not what it comes to.
+func stateDirFlag(cmd *cobra.Command, dir *string) {
+	const name = "state-dir"
+	f := cmd.PersistentFlags()
+	f.StringVar(dir, name, stateDir(), "state directory of the node's Lace")
+	f.Lookup(name).DefValue = "$LACE_STATE_DIR, else /run/lace"
 }
 
 func (n *node) client() *api.Client {
