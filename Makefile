@@ -30,7 +30,7 @@ help: ## Show this list
 build: ## Build every command into bin/
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
-demo: ## Run Lace on this machine: real packets as root or with sudo, else simulated (DEMO="--once --plain" to run unattended, DEMO=--sim to simulate)
+demo: ## Run Lace on this machine: real packets as root or with sudo, else simulated (DEMO="--once --plain" to run unattended, DEMO=--stay in the background, DEMO=--sim to simulate)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/lace ./cmd/lace
 	@if [ -z "$(SUDO)" ] || [ "$(DEMO)" = --sim ]; then bin/lace demo $(DEMO); \
 	elif sudo -n true 2>/dev/null || sudo -v -p 'password for real packets (without it the demo is simulated): '; then sudo bin/lace demo $(DEMO); \
