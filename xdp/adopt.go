@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -47,7 +48,25 @@ func (o *Objects) adopt(spec *ebpf.CollectionSpec) (map[string]*ebpf.Map, error)
 		}
 		clear(kept)
 	}
+	o.missFlows(kept)
 	return kept, nil
+}
+
+// missFlows notes that an earlier process had a flow table of which nothing is left to count.
+func (o *Objects) missFlows(kept map[string]*ebpf.Map) {
+	replaced := slices.Contains(o.opened.Replaced, bpf.LaceMapFlows)
+	if kept[bpf.LaceMapFlows] != nil || o.counted || !replaced && !wasUsed(kept[bpf.LaceMapSettings]) {
+		return
+	}
+	o.opened.Uncounted = true
+	o.log.Warn("the pinned flow table is gone, starting afresh without it",
+		"path", o.pins.mapPath(bpf.LaceMapFlows), "flows_lost", o.opened.Lost())
+}
+
+// wasUsed reports whether a process has come so far as to write its settings.
+func wasUsed(m *ebpf.Map) bool {
+	var s settings
+	return m != nil && m.Lookup(uint32(0), &s) == nil && s.Layout != 0
 }
 
 // isTransient tells want of something else from a pin that is bad: it must not cost flows. The
@@ -65,13 +84,21 @@ func isTransient(path string, err error) bool {
 	return false
 }
 
-// openPinned also returns the map when it is one but does not fit.
+// openPinned also returns the map when it is one but does not fit. Maps of one shape are told
+// apart by the names that they were made with.
 func openPinned(path string, want *ebpf.MapSpec) (*ebpf.Map, error) {
 	m, err := ebpf.LoadPinnedMap(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return m, want.Compatible(m)
+	if err := want.Compatible(m); err != nil {
+		return m, err
+	}
+	_, name, err := identity(m)
+	if err == nil && name != want.Name {
+		err = fmt.Errorf("it is the map %q", name)
+	}
+	return m, err
 }
 
 func checkLayout(m *ebpf.Map) error {
@@ -91,35 +118,37 @@ func checkLayout(m *ebpf.Map) error {
 // replace removes a pin that cannot be used. m is its map, or nil when it is none.
 func (o *Objects) replace(name string, m *ebpf.Map, why error) error {
 	path := o.pins.mapPath(name)
-	lost := 0
-	if m != nil && name == bpf.LaceMapFlows {
-		lost = countFlows(m)
-	}
+	args := []any{"path", path, "why", why}
 	if m != nil {
+		if lost, ok := countFlows(m); ok {
+			o.counted = true
+			o.opened.LostFlows += lost
+			args = append(args, "flows_lost", lost)
+		}
 		m.Close()
 	}
-	o.log.Warn("pinned map cannot be used, starting afresh without it",
-		"path", path, "why", why, "flows_lost", lost)
+	o.log.Warn("pinned map cannot be used, starting afresh without it", args...)
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("unusable pin %s has to be removed by hand: %w", path, err)
 	}
 	o.opened.Replaced = append(o.opened.Replaced, name)
-	o.opened.LostFlows += lost
 	return nil
 }
 
-// countFlows counts the flows of a table that is given up. A map of other slots is none.
-func countFlows(m *ebpf.Map) int {
-	if m.ValueSize() != conntrack.SlotSize || m.Flags()&unix.BPF_F_MMAPABLE == 0 {
-		return 0
+// countFlows counts the flows of a table that is given up, under whatever name it was pinned.
+// A map of other slots is none.
+func countFlows(m *ebpf.Map) (flows int, ok bool) {
+	_, name, err := identity(m)
+	if err != nil || name != bpf.LaceMapFlows || m.ValueSize() != conntrack.SlotSize || m.Flags()&unix.BPF_F_MMAPABLE == 0 {
+		return 0, false
 	}
 	size := int(m.MaxEntries()) * conntrack.SlotSize
 	mem, err := unix.Mmap(m.FD(), 0, size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	defer unix.Munmap(mem)
-	return usedSlots(mem) / 2
+	return usedSlots(mem) / 2, true
 }
 
 // usedSlots counts slots in use: bit 63 of the key, at byte 8. Slot 0 is the header.

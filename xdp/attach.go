@@ -136,6 +136,7 @@ func (o *Objects) attachTCX(h hook) error {
 func (o *Objects) detach(name string) error {
 	l := o.links[name].Link
 	delete(o.links, name)
+	delete(o.known, o.pins.linkPath(name))
 	return unpin(o.pins.linkPath(name), l)
 }
 

@@ -3,17 +3,14 @@ package xdp
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 )
 
 // Audit looks whether the kernel still has everything that this process gave it, and puts
-// back what somebody took away: detached programs, and removed pins of links and maps. A
-// program whose device is gone is left to SyncPorts. What cannot be put right is named in
+// back what somebody took away: detached programs, and pins of links and maps that were
+// removed or are of something else now. A program whose device is gone is left to SyncPorts. What cannot be put right is named in
 // the error; the rest is done all the same.
 //
 // It must be called after AttachTrunk. Two system calls for each attachment and one for
@@ -50,12 +47,7 @@ func deviceExists(ifindex int) bool {
 func (o *Objects) auditLinkPins() error {
 	var errs []error
 	for name, l := range o.links {
-		path := o.pins.linkPath(name)
-		if exists(path) {
-			continue
-		}
-		err := o.pinAgain(PartLinkPin, path, func() error { return pinLink(l.Link, path) })
-		errs = append(errs, err)
+		errs = append(errs, o.auditPin(linkPin(l.Link, o.pins.linkPath(name))))
 	}
 	return errors.Join(errs...)
 }
@@ -67,53 +59,9 @@ func (o *Objects) auditMapPins() error {
 		all[affinityMap] = o.records
 	}
 	for name, m := range all {
-		path := o.pins.mapPath(name)
-		if exists(path) {
-			continue
-		}
-		err := o.pinAgain(PartMapPin, path, func() error { return pinMap(m, path) })
-		errs = append(errs, err)
+		errs = append(errs, o.auditPin(mapPin(m, o.pins.mapPath(name))))
 	}
 	return errors.Join(errs...)
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// pinAgain makes a pin, and the directories for it should they be gone as well.
-func (o *Objects) pinAgain(p Part, path string, pin func() error) error {
-	err := o.pins.create()
-	if err == nil {
-		err = pin()
-	}
-	if err != nil {
-		return fmt.Errorf("pin %s was removed and cannot be made again: %w", path, err)
-	}
-	o.repaired.tell(p, strings.TrimPrefix(path, string(o.pins)+"/"))
-	return nil
-}
-
-// pinLink pins by a handle of its own, for l believes that it is pinned there.
-func pinLink(l link.Link, path string) error {
-	what, err := l.Info()
-	if err != nil {
-		return err
-	}
-	again, err := link.NewFromID(what.ID)
-	if err != nil {
-		return err
-	}
-	return errors.Join(again.Pin(path), again.Close())
-}
-
-func pinMap(m *ebpf.Map, path string) error {
-	again, err := m.Clone()
-	if err != nil {
-		return err
-	}
-	return errors.Join(again.Pin(path), again.Close())
 }
 
 // AuditSocket enters a socket in the kernel's map again if its place is empty. What is in

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -24,12 +25,13 @@ type Config struct {
 type Objects struct {
 	repaired Repaired
 
-	pins   pins
-	log    *slog.Logger
-	bpf    bpf.LaceObjects
-	opened Opened
-	flows  []byte
-	tags   []byte
+	pins    pins
+	log     *slog.Logger
+	bpf     bpf.LaceObjects
+	opened  Opened
+	counted bool // the flows of a table that is given up
+	flows   []byte
+	tags    []byte
 
 	affinity []byte
 	records  *ebpf.Map // behind affinity; nil until OpenAffinity
@@ -49,8 +51,9 @@ type Objects struct {
 	sockets                      sockets
 
 	mode   Mode
-	links  map[string]held   // by name of the pin
-	warned map[uint32]uint32 // MTU that was complained of, by interface index
+	links  map[string]held    // by name of the pin
+	known  map[string]pinFile // pins that keep what they have to, by path
+	warned map[uint32]uint32  // MTU that was complained of, by interface index
 }
 
 // Opened says what Open found.
@@ -59,6 +62,15 @@ type Opened struct {
 	Programs  bool     // the programs of an earlier process were taken over, nothing was loaded
 	Replaced  []string // pinned maps that were damaged, foreign, or of another layout or size, and were made afresh
 	LostFlows int      // flows that went with a replaced flow table
+	Uncounted bool     // a flow table went whose flows nobody can count: LostFlows is without them
+}
+
+// Lost is the number of flows that were lost, for people: it may not be known.
+func (o Opened) Lost() string {
+	if o.Uncounted {
+		return "unknown"
+	}
+	return strconv.Itoa(o.LostFlows)
 }
 
 // Open probes the kernel, takes over the maps that an earlier process pinned, makes those
@@ -67,7 +79,8 @@ type Opened struct {
 // meets a program whose maps are not filled.
 //
 // A pinned map that is damaged, foreign, or of another layout or size is unpinned and made
-// afresh, with a line in the log; Opened tells which, and how many flows were lost.
+// afresh, with a line in the log; Opened tells which, and how many flows were lost. So is a
+// map of Lace that lies under the name of another.
 //
 // Errors: ErrKernel when the kernel lacks tcx; a BPF file system that is not mounted; no
 // memory for the flow table.
@@ -78,7 +91,7 @@ func Open(c Config) (*Objects, error) {
 	if err := probe(); err != nil {
 		return nil, err
 	}
-	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, repaired: c.Repaired, links: map[string]held{}, warned: map[uint32]uint32{}}
+	o := &Objects{pins: pinsUnder(c.BPFFS), log: c.Log, repaired: c.Repaired, links: map[string]held{}, known: map[string]pinFile{}, warned: map[uint32]uint32{}}
 	if o.log == nil {
 		o.log = slog.Default()
 	}

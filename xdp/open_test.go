@@ -72,6 +72,7 @@ func TestDamagedPins(t *testing.T) {
 		lost     int
 		says     string
 		programs bool // none had to be loaded, for no map is another
+		unknown  bool // nobody can say how many flows were lost
 	}{
 		"a flow table of another size is given up, its flows counted": {
 			func(t *testing.T, o *Objects, p pins) {
@@ -84,41 +85,51 @@ func TestDamagedPins(t *testing.T) {
 				if d := cmp.Diff(Opened{Replaced: []string{"flow_tags", "flows"}, LostFlows: 1}, found); d != "" {
 					t.Errorf("opened larger (-want +got)\n%s", d)
 				}
-			}, []string{"flow_tags", "flows"}, 0, "MaxEntries: 4097 changed to 1025", false},
+			}, []string{"flow_tags", "flows"}, 0, "MaxEntries: 4097 changed to 1025", false, false},
 		"a program in the place of a map": {
 			func(t *testing.T, o *Objects, p pins) {
 				must(t, os.Remove(p.mapPath("claims")))
 				must(t, o.bpf.ToGo.Pin(p.mapPath("claims")))
-			}, []string{"claims"}, 0, "claims", false},
+			}, []string{"claims"}, 0, "claims", false, false},
 		"a directory in the place of a map": {
 			func(t *testing.T, o *Objects, p pins) {
 				must(t, os.Remove(p.mapPath("ports")))
 				must(t, os.Mkdir(p.mapPath("ports"), 0o700))
-			}, []string{"ports"}, 0, "ports", false},
+			}, []string{"ports"}, 0, "ports", false, false},
 		"a flow table of other slots": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("flows"), ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 64, MaxEntries: 1025})
-			}, []string{"flows"}, 0, "ValueSize", false},
+			}, []string{"flows"}, 0, "flows_lost=unknown", false, true},
+		"the names of flow table and tags are swapped: both are given up, and the flows counted where they lie": {
+			func(t *testing.T, o *Objects, p pins) { swap(t, p.mapPath("flows"), p.mapPath("flow_tags")) },
+			[]string{"flow_tags", "flows"}, 1, "flows_lost=1", false, false},
+		"the names of two maps of one shape are swapped": {
+			func(t *testing.T, o *Objects, p pins) {
+				swap(t, p.mapPath("backend_filter"), p.mapPath("claim_filter"))
+			},
+			[]string{"backend_filter", "claim_filter"}, 0, `it is the map`, false, false},
+		"a flow table that is gone is missed, its flows cannot be counted": {
+			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("flows"))) }, nil, 0, "flows_lost=unknown", false, true},
 		"tags of another size are made afresh, the flows stay": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("flow_tags"), ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 64, Flags: unix.BPF_F_MMAPABLE})
-			}, []string{"flow_tags"}, 0, "MaxEntries", false},
+			}, []string{"flow_tags"}, 0, "MaxEntries", false, false},
 		"missing tags are made, the flows stay": {
-			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("flow_tags"))) }, nil, 0, "", false},
+			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("flow_tags"))) }, nil, 0, "", false, false},
 		"tags of something else are made right, the flows stay": {
-			func(t *testing.T, o *Objects, p pins) { copy(o.tags, bytes.Repeat([]byte{0xa5}, len(o.tags))) }, nil, 0, "", true},
+			func(t *testing.T, o *Objects, p pins) { copy(o.tags, bytes.Repeat([]byte{0xa5}, len(o.tags))) }, nil, 0, "", true, false},
 		"a hash in the place of the counters": {
 			func(t *testing.T, o *Objects, p pins) {
 				another(t, p.mapPath("counters"), ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: 16, MaxEntries: 80})
-			}, []string{"counters"}, 0, "Type", false},
+			}, []string{"counters"}, 0, "Type", false, false},
 		"a missing map is made and nothing else touched": {
-			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("sources"))) }, nil, 0, "", false},
+			func(t *testing.T, o *Objects, p pins) { must(t, os.Remove(p.mapPath("sources"))) }, nil, 0, "", false, false},
 		"maps of another layout are given up together": {
 			func(t *testing.T, o *Objects, p pins) {
 				s := o.settings
 				s.Layout = Layout + 1
 				must(t, o.set(s))
-			}, []string{"backend_filter", "backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "low_devices", "police", "police_ports", "police_prefixes", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 5", false},
+			}, []string{"backend_filter", "backend_gens", "claim_filter", "claims", "counters", "devices", "flow_tags", "flows", "frontend_gens", "low_devices", "police", "police_ports", "police_prefixes", "ports", "settings", "sockets", "sources", "target_gens"}, 1, "layout 5", false, false},
 	} {
 		t.Run(does, func(t *testing.T) {
 			bpffs := mountBPF(t)
@@ -136,7 +147,8 @@ func TestDamagedPins(t *testing.T) {
 			t.Cleanup(func() { again.Close() })
 			got := again.Opened()
 			slices.Sort(got.Replaced)
-			want := Opened{Kept: !slices.Contains(c.replaced, "flows"), Programs: c.programs, Replaced: c.replaced, LostFlows: c.lost}
+			kept := !c.unknown && !slices.Contains(c.replaced, "flows")
+			want := Opened{Kept: kept, Uncounted: c.unknown, Programs: c.programs, Replaced: c.replaced, LostFlows: c.lost}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
@@ -155,6 +167,12 @@ func TestDamagedPins(t *testing.T) {
 			must(t, again.SyncPorts(n.ports()))
 		})
 	}
+}
+
+// swap exchanges the names of two pins.
+func swap(t *testing.T, one, other string) {
+	t.Helper()
+	must(t, unix.Renameat2(unix.AT_FDCWD, one, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE))
 }
 
 // TestLostFilter: claims that outlived their filter are claimed all the same.

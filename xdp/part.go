@@ -7,8 +7,8 @@ const (
 	PartTrunk     Part = iota // a device of the trunk: its state, addresses or offloads
 	PartNamespace             // the mount that keeps the trunk's namespace
 	PartProgram               // an attached program
-	PartLinkPin               // the pin of an attachment
-	PartMapPin                // the pin of a map
+	PartLinkPin               // the pin of an attachment: removed, or of something else
+	PartMapPin                // the pin of a map, likewise
 	PartSocket                // a worker's socket in the kernel's map
 	PartEntries               // what a map holds
 )

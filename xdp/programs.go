@@ -121,13 +121,9 @@ func isOurs(p *ebpf.Program, want *ebpf.ProgramSpec, ids map[string]ebpf.MapID) 
 func mapIDs(maps map[string]*ebpf.Map) (map[string]ebpf.MapID, error) {
 	ids := make(map[string]ebpf.MapID, len(maps))
 	for name, m := range maps {
-		what, err := m.Info()
+		id, _, err := identity(m)
 		if err != nil {
 			return nil, fmt.Errorf("map %s: %w", name, err)
-		}
-		id, ok := what.ID()
-		if !ok {
-			return nil, fmt.Errorf("map %s: the kernel gives it no id", name)
 		}
 		ids[name] = id
 	}

@@ -201,9 +201,7 @@ func (o *Objects) takeOverSocket(h socketHook) (link.Link, error) {
 func (o *Objects) auditSocketPins() error {
 	var errs []error
 	for name, l := range o.sockets.links {
-		if path := o.pins.linkPath(name); !exists(path) {
-			errs = append(errs, o.pinAgain(PartLinkPin, path, func() error { return pinLink(l, path) }))
-		}
+		errs = append(errs, o.auditPin(linkPin(l, o.pins.linkPath(name))))
 	}
 	return errors.Join(errs...)
 }

@@ -484,3 +484,8 @@ func TestCgroupRoot(t *testing.T) {
 		t.Error("any directory is taken for the root")
 	}
 }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

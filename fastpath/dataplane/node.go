@@ -106,10 +106,11 @@ func (n *node) openFlows() error {
 	}
 	opened := n.objects.Opened()
 	n.status.FlowSlots = 2 * flows.Cap()
-	n.status.FlowsKept, n.status.FlowsLost = opened.Kept && !found.Fresh, opened.LostFlows
+	n.status.FlowsKept = opened.Kept && !found.Fresh
+	n.status.FlowsLost, n.status.FlowsLostUnknown = opened.LostFlows, opened.Uncounted
 	n.status.FlowsRestored, n.status.FlowsRepaired = found.Flows, found.Torn+found.Half+found.Damaged
 	if len(opened.Replaced) > 0 {
-		n.config.Log.Warn("pinned maps were of another make and were started afresh", "maps", opened.Replaced, "lostFlows", opened.LostFlows)
+		n.config.Log.Warn("pinned maps were of another make and were started afresh", "maps", opened.Replaced, "lostFlows", opened.Lost())
 	}
 	if n.status.FlowsRepaired > 0 {
 		n.config.Log.Warn("the flow table was left in the middle of a write and was repaired", "removed", n.status.FlowsRepaired)

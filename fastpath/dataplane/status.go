@@ -27,6 +27,8 @@ type Status struct {
 	FlowsRestored   int       `json:"flowsRestored"`
 	FlowsRepaired   int       `json:"flowsRepaired"` // torn or half-written entries that were removed
 	FlowsLost       int       `json:"flowsLost"`     // went with a table that was damaged, or of another layout or size
+	// A flow table was gone or replaced, and nobody can count what it held.
+	FlowsLostUnknown bool `json:"flowsLostUnknown,omitempty"`
 }
 
 // write replaces fastpath.json, so that a reader sees the old or the new one whole.
