@@ -124,8 +124,12 @@ func distribution(svc *corev1.Service, r *report) model.Distribution {
 // unmatched finds slices none of whose ports is a port of the Service: almost always a
 // slip in a name, which would otherwise show as a Service without endpoints.
 func unmatched(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, served []servicePort) (out []model.Problem) {
+	names := make(map[portName]bool, len(served))
+	for i := range served {
+		names[portName{served[i].Name, served[i].Protocol}] = true
+	}
 	for _, es := range slices {
-		if len(es.Ports) == 0 || es.AddressType == discoveryv1.AddressTypeFQDN || labelled(es.Labels) != "" || matches(es, served) {
+		if len(es.Ports) == 0 || es.AddressType == discoveryv1.AddressTypeFQDN || labelled(es.Labels) != "" || matches(es, names) {
 			continue
 		}
 		out = append(out, model.Problem{
@@ -137,16 +141,12 @@ func unmatched(svc *corev1.Service, slices []*discoveryv1.EndpointSlice, served 
 }
 
 // matches is lenient about ports that have a Problem of their own.
-func matches(es *discoveryv1.EndpointSlice, served []servicePort) bool {
+func matches(es *discoveryv1.EndpointSlice, served map[portName]bool) bool {
 	for i := range es.Ports {
 		proto, ok := protocol(value(es.Ports[i].Protocol))
-		if _, valid := number(value(es.Ports[i].Port)); !ok || !valid {
+		_, valid := number(value(es.Ports[i].Port))
+		if !ok || !valid || served[portName{value(es.Ports[i].Name), proto}] {
 			return true
-		}
-		for _, p := range served {
-			if p.Name == value(es.Ports[i].Name) && p.Protocol == proto {
-				return true
-			}
 		}
 	}
 	return false

@@ -13,14 +13,14 @@ import (
 // slice is an EndpointSlice after validation, its endpoints still without a port.
 type slice struct {
 	family    int
-	ports     []slicePort
+	ports     map[portName]uint16
 	endpoints []model.Endpoint
 }
 
-type slicePort struct {
+// portName is by what a port of a Service and one of a slice are the same.
+type portName struct {
 	name     string
 	protocol model.Protocol
-	port     uint16
 }
 
 // readSlice validates a slice. Slices of host names are no concern of a proxy.
@@ -47,25 +47,27 @@ func readSlice(es *discoveryv1.EndpointSlice) (s slice, problems []model.Problem
 	return s, r.all()
 }
 
-func slicePorts(es *discoveryv1.EndpointSlice, r *report) (out []slicePort) {
+func slicePorts(es *discoveryv1.EndpointSlice, r *report) map[portName]uint16 {
+	out := make(map[portName]uint16, len(es.Ports))
 	for i := range es.Ports {
 		p := &es.Ports[i]
 		field := func(name string) string { return fmt.Sprintf("ports[%d].%s", i, name) }
-		sp := slicePort{name: value(p.Name)}
+		called := portName{name: value(p.Name)}
 		var ok bool
-		if sp.protocol, ok = protocol(value(p.Protocol)); !ok {
+		if called.protocol, ok = protocol(value(p.Protocol)); !ok {
 			r.add(field("protocol"), "UnknownProtocol", "%q is not supported; write TCP, UDP or SCTP", *p.Protocol)
 			continue
 		}
-		if sp.port, ok = number(value(p.Port)); !ok {
+		port, ok := number(value(p.Port))
+		if !ok {
 			r.add(field("port"), "BadPort", "%d is no port number; write 1 to 65535", value(p.Port))
 			continue
 		}
-		if slices.ContainsFunc(out, func(o slicePort) bool { return o.name == sp.name && o.protocol == sp.protocol }) {
-			r.add(field("name"), "DuplicateName", "%q/%s is an earlier port already, which is used; remove one of them", sp.name, sp.protocol)
+		if _, taken := out[called]; taken {
+			r.add(field("name"), "DuplicateName", "%q/%s is an earlier port already, which is used; remove one of them", called.name, called.protocol)
 			continue
 		}
-		out = append(out, sp)
+		out[called] = port
 	}
 	return out
 }
@@ -142,13 +144,13 @@ func endpointsFor(all []slice, fam int, name string, proto model.Protocol) []mod
 	var out []model.Endpoint
 	for i := range all {
 		s := &all[i]
-		p := slices.IndexFunc(s.ports, func(p slicePort) bool { return p.name == name && p.protocol == proto })
-		if s.family != fam || p < 0 {
+		port, there := s.ports[portName{name, proto}]
+		if s.family != fam || !there {
 			continue
 		}
 		out = slices.Grow(out, len(s.endpoints))
 		for _, e := range s.endpoints {
-			e.Port = s.ports[p].port
+			e.Port = port
 			out = append(out, e)
 		}
 	}
