@@ -21,6 +21,7 @@ import (
 func main() {
 	lab.Main() // the demo's processes are this executable again
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal kills: whatever is stuck is not waited for
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -40,7 +40,7 @@ func Judge(ctx context.Context, path string, c Config) (*Judgement, error) {
 		out.Objects[o.Kind]++
 		changes = append(changes, source.Change{Kind: o.Kind, Name: o.Name, Object: o.Object})
 	}
-	out.Problems, err = publish.Rehearse(
+	out.Problems, err = publish.Rehearse(ctx,
 		publish.Config{Node: out.Node, Ranges: c.Ranges, At: everywhere, AgentPorts: []uint16{probesPort}},
 		changes, reading.Problems, attachments(out.Node, reading.Objects))
 	if err != nil {

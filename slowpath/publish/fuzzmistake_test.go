@@ -29,7 +29,7 @@ type programmed struct {
 // program takes objects all the way into tables. The Problems are those that a publisher has.
 func program(t *testing.T, all []objects) programmed {
 	t.Helper()
-	problems, err := publish.Rehearse(publish.Config{Node: "n1", Ranges: serviceRanges}, changesOf(all), nil, wired())
+	problems, err := publish.Rehearse(t.Context(), publish.Config{Node: "n1", Ranges: serviceRanges}, changesOf(all), nil, wired())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 			}
 		case <-retry.C:
 		}
-		p.report(p.publish(), retry)
+		if err := p.publish(ctx); ctx.Err() == nil {
+			p.report(err, retry)
+		}
 	}
 }
 
@@ -165,7 +167,7 @@ func (p *Publisher) settle(ctx context.Context) bool {
 }
 
 // publish works on what came in, and writes a snapshot if the tables differ.
-func (p *Publisher) publish() error {
+func (p *Publisher) publish(ctx context.Context) error {
 	since := p.inbox.queued()
 	p.work.began = time.Now()
 	p.work.take(p.inbox.take())
@@ -174,7 +176,9 @@ func (p *Publisher) publish() error {
 		p.early.Store(&problems)
 		return nil
 	}
-	p.work.resolve()
+	if err := p.work.resolve(ctx); err != nil {
+		return err
+	}
 	next, err := p.work.write()
 	if err != nil {
 		if was := p.state.Load(); was != nil {

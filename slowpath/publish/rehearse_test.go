@@ -1,7 +1,10 @@
 package publish_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -87,4 +90,22 @@ func newFiles(t *testing.T, all []objects) *files {
 		f.places[string(c.Kind)+" "+c.Name.String()] = name
 	}
 	return f
+}
+
+// TestRehearsalEndsWithItsContext: what was not worked out is an error, and not a folder without
+// Problems.
+func TestRehearsalEndsWithItsContext(t *testing.T) {
+	for _, end := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := publish.Config{Node: "n1", Ranges: serviceRanges, Ranged: func([]netip.Prefix) { // before the first Service
+			if end {
+				cancel()
+			}
+		}}
+		problems, err := publish.Rehearse(ctx, c, changesOf(right()), nil, wired())
+		if end != errors.Is(err, context.Canceled) || !end && err != nil || len(problems) != 0 {
+			t.Errorf("a context that ends in between %v: Problems %v, error %v", end, problems, err)
+		}
+		cancel()
+	}
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -118,8 +119,8 @@ func (w *work) putNode(name string, n *corev1.Node) {
 }
 
 // resolve works out the Services that were touched, all of them when this node is not
-// what it was.
-func (w *work) resolve() {
+// what it was. It returns an error when ctx ends first; what is left is then still to be done.
+func (w *work) resolve(ctx context.Context) error {
 	here, problems := w.objects.Here(w.config.Node)
 	w.hereProblems = problems
 	here.NodePorts = w.config.At.Of(here, &w.attached.attachments)
@@ -131,7 +132,7 @@ func (w *work) resolve() {
 		}
 	}
 	if len(w.touched) == 0 {
-		return
+		return nil
 	}
 	names := make([]model.Name, 0, len(w.touched))
 	for n := range w.touched {
@@ -140,9 +141,13 @@ func (w *work) resolve() {
 	slices.SortFunc(names, model.Name.Compare)
 	w.services = slices.Clone(w.services)
 	for _, n := range names {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		w.resolveOne(n)
+		delete(w.touched, n)
 	}
-	clear(w.touched)
+	return nil
 }
 
 // arrange takes the service ranges that hold now, and says whether they are others.

@@ -20,8 +20,8 @@ type file struct {
 	unsettled time.Time // since when it differs and is not quiet; zero: it does not
 }
 
-// take reads new content into the file.
-func (f *file) take(b []byte, v version, seed maphash.Seed) {
+// take reads new content into the file, as far as it gets until stop.
+func (f *file) take(b []byte, v version, seed maphash.Seed, stop <-chan struct{}) {
 	f.version = v
 	if len(bytes.TrimSpace(b)) == 0 {
 		f.keep("Empty", "the file is empty, as one that is being written is; its objects stay as they were. Remove the file to remove them")
@@ -32,6 +32,9 @@ func (f *file) take(b []byte, v version, seed maphash.Seed) {
 	f.objects, f.kept, f.problems = nil, nil, nil
 	broken := false
 	for _, d := range split(b) {
+		if stopped(stop) {
+			return
+		}
 		key := maphash.Bytes(seed, d.text) + uint64(d.number)<<32 + uint64(d.line) // Problems name number and line
 		r, known := f.results[key]
 		if !known {

@@ -25,8 +25,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 			t.Errorf("%s does not say %q", path, want)
 		}
 	}
-	if MaxWait.Milliseconds() != 500 {
-		t.Errorf("the page says half a second, the code %v", MaxWait)
+	if MaxWait.Milliseconds() != 500 || MaxWaitOnce.Minutes() != 1 {
+		t.Errorf("the page says half a second and a minute, the code %v and %v", MaxWait, MaxWaitOnce)
 	}
 	if DefaultSettle.Milliseconds() != 50 || DefaultPoll.Seconds() != 1 {
 		t.Errorf("the page says 50 ms and a second, the code %v and %v", DefaultSettle, DefaultPoll)

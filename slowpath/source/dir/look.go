@@ -15,9 +15,12 @@ type looking struct {
 	total        int64
 }
 
-// meet brings the known files in line with the found ones.
+// meet brings the known files in line with the found ones, as far as it gets until it is stopped.
 func (l *looking) meet(found []listed) {
 	for _, f := range found {
+		if stopped(l.patience.stop) {
+			return
+		}
 		l.total += f.version.size
 		l.meetOne(&f)
 	}
@@ -99,7 +102,7 @@ func (l *looking) read(f *file) {
 	if v == (version{}) {
 		l.comeBack(l.settle)
 	}
-	f.take(b, v, l.seed)
+	f.take(b, v, l.seed, l.patience.stop)
 	if !v.modified.IsZero() && v.modified.Before(trigger) && trigger.Sub(v.modified) < 2*time.Second {
 		trigger = v.modified // what was noticed is this write
 	}

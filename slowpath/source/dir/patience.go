@@ -10,8 +10,9 @@ import (
 // How long a file may take, and how many files that take longer are waited for at once:
 // each holds a thread.
 const (
-	MaxWait = 500 * time.Millisecond
-	MaxSlow = 16
+	MaxWait     = 500 * time.Millisecond // of a folder that is followed: the other files wait as long
+	MaxWaitOnce = time.Minute            // of one that is read once
+	MaxSlow     = 16
 )
 
 // answer is what the kernel says about a file.

@@ -20,7 +20,8 @@ type Reading struct {
 
 // Read reads the folder at path once, as a Dir does but for the waiting: a file that is being
 // written is taken as it is. It returns an error when the folder cannot be read, or when ctx
-// ends first. A folder on a server that does not answer does not keep it from that.
+// ends first. A folder on a server that does not answer does not keep it from that. Nobody comes
+// back for an answer that is late, so that each file is waited for up to MaxWaitOnce.
 func Read(ctx context.Context, path string) (*Reading, error) {
 	type result struct {
 		reading *Reading
@@ -28,25 +29,35 @@ func Read(ctx context.Context, path string) (*Reading, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		r, err := readOnce(path)
+		r, err := readOnce(newOnce(ctx, path))
 		done <- result{r, err}
 	}()
 	select {
 	case r := <-done:
-		return r.reading, r.err
+		if ctx.Err() == nil {
+			return r.reading, r.err
+		}
 	case <-ctx.Done():
-		return nil, fmt.Errorf("the folder %s does not answer: %w", path, context.Cause(ctx))
 	}
+	return nil, fmt.Errorf("the folder %s was not read to its end: %w", path, context.Cause(ctx))
 }
 
-func readOnce(path string) (*Reading, error) {
-	switch about, err := os.Stat(path); {
+// newOnce is a folder that is looked at once, until ctx ends.
+func newOnce(ctx context.Context, path string) *folder {
+	d := newFolder(path, 0)
+	d.patience.wait, d.patience.stop = MaxWaitOnce, ctx.Done()
+	return d
+}
+
+// readOnce returns a part of what the folder says when it is stopped.
+func readOnce(d *folder) (*Reading, error) {
+	switch about, err := os.Stat(d.path); {
 	case err != nil:
 		return nil, fmt.Errorf("the folder cannot be read: %w", err)
 	case !about.IsDir():
-		return nil, fmt.Errorf("%s: it is no folder; name the folder that holds the YAML files", path)
+		return nil, fmt.Errorf("%s: it is no folder; name the folder that holds the YAML files", d.path)
 	}
-	d, now := newFolder(path, 0), time.Now()
+	now := time.Now()
 	out := d.look(now, now)
 	if out.err != nil {
 		return nil, fmt.Errorf("the folder cannot be read: %w", out.err)
