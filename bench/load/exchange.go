@@ -110,6 +110,9 @@ func exchange(ctx context.Context, s *Space, n int, d time.Duration, try attempt
 			out.First = each[i].First
 		}
 	}
+	if len(out.Times)+out.Failed == 0 {
+		return out, fmt.Errorf("%s was over before an attempt could be made", d)
+	}
 	if len(out.Times) == 0 {
 		return out, fmt.Errorf("none of %d attempts was answered, the first for: %w", out.Failed, out.First)
 	}

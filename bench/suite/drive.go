@@ -75,12 +75,23 @@ func (d *driver) measure(ctx context.Context) error {
 	d.run.Machine.LoadEnd = record.LoadAverage()
 	d.judgeLane()
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped after %d rounds", d.run.Rounds)
+		return ctx.Err()
 	}
 	if d.run.Rounds == 0 {
 		return errors.New("no round was completed")
 	}
 	return nil
+}
+
+// why says in one line why a run was not completed.
+func (d *driver) why(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() == nil:
+		return err
+	case len(d.run.Samples) == 0:
+		return errors.New("stopped before anything was measured")
+	}
+	return fmt.Errorf("stopped after %d of %d rounds", d.run.Rounds, d.plan.Rounds)
 }
 
 // build opens every rig. One that lacks a tool is skipped; one that fails is an error of the

@@ -28,6 +28,7 @@ type options struct {
 	budget   time.Duration
 	json     string
 	from     string
+	given    map[string]bool // flags of the command line
 	markdown bool
 	insert   string
 	quiet    bool
@@ -61,13 +62,42 @@ func parse(args []string) (*options, error) {
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("%q is no flag: flags are all there is", f.Arg(0))
 	}
-	if o.insert != "" && o.from == "" {
-		return nil, errors.New("--insert needs --from: name the recorded run")
-	}
-	if o.rounds < 0 || o.each < 0 || o.budget < 0 {
-		return nil, errors.New("rounds and times cannot be negative")
+	o.given = map[string]bool{}
+	f.Visit(func(x *flag.Flag) { o.given[x.Name] = true })
+	if err := o.sensible(); err != nil {
+		return nil, err
 	}
 	return o, nil
+}
+
+// shortest is the least time that a measurement can be of.
+const shortest = time.Millisecond
+
+// measuring are the flags that say what to measure, or what to do with it.
+var measuring = []string{"kind", "modes", "loads", "services", "paths", "rounds", "for", "budget", "json"}
+
+// sensible says what is wrong with the flags, each by itself and together.
+func (o *options) sensible() error {
+	for name, value := range map[string]string{"from": o.from, "json": o.json, "insert": o.insert} {
+		if o.given[name] && value == "" {
+			return fmt.Errorf("--%s is empty: name a file", name)
+		}
+	}
+	for _, name := range measuring {
+		if o.from != "" && o.given[name] {
+			return fmt.Errorf("--from measures nothing: leave out --%s, or --from", name)
+		}
+	}
+	if o.insert != "" && o.from == "" {
+		return errors.New("--insert needs --from: name the recorded run")
+	}
+	if o.rounds < 0 || o.each < 0 || o.budget < 0 {
+		return errors.New("--rounds, --for and --budget cannot be negative")
+	}
+	if o.each > 0 && o.each < shortest {
+		return fmt.Errorf("--for %s is too short to measure anything: %s at least", o.each, shortest)
+	}
+	return nil
 }
 
 // plan is what the flags ask for.
@@ -112,7 +142,7 @@ func (o *options) recordable() error {
 		return nil
 	}
 	if err := record.Writable(o.json); err != nil {
-		return fmt.Errorf("the run could not be recorded: %w", err)
+		return fmt.Errorf("the run could not be recorded: --json: %w", err)
 	}
 	return nil
 }
@@ -123,6 +153,14 @@ func (o *options) keep(r *record.Run) error {
 		return nil
 	}
 	return r.Write(o.json)
+}
+
+// keepPart records, where that was asked for, what there is of a run that was not completed.
+func (o *options) keepPart(r *record.Run, why error) error {
+	if o.json == "" {
+		return why
+	}
+	return r.WritePart(o.json, why)
 }
 
 // list is a flag with words.

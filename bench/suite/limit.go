@@ -73,7 +73,7 @@ func leave(ctx context.Context, errs io.Writer) (stop func()) {
 		select {
 		case <-over:
 		case <-time.After(leaving):
-			fmt.Fprintln(errs, "lace-bench: stopped before everything was put away")
+			fmt.Fprintln(errs, "lace-bench: stopped before everything was put away: what was measured may not be recorded")
 			os.Exit(exitBad)
 		}
 	}()

@@ -31,6 +31,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -39,6 +40,7 @@ import (
 	"lace-cni.io/lace/bench/suite/goal"
 	"lace-cni.io/lace/bench/suite/record"
 	"lace-cni.io/lace/bench/suite/report"
+	"lace-cni.io/lace/cmd/lace/screen"
 	"lace-cni.io/lace/cmd/usage"
 )
 
@@ -73,13 +75,25 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return fail(errs, exitBad, err)
 	}
 	if o.from != "" {
-		r, err := record.Read(o.from)
+		r, err := recorded(o.from)
 		if err != nil {
-			return fail(errs, exitBad, err)
+			return fail(errs, exitBad, fmt.Errorf("--from: %w", err))
 		}
 		return show(out, errs, o, r, goals)
 	}
 	return measured(ctx, o, out, errs, goals)
+}
+
+// recorded is a run of this program. Others record theirs in the same form.
+func recorded(path string) (*record.Run, error) {
+	r, err := record.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if kinds := []string{record.Smoke, record.Bench, record.Full}; !slices.Contains(kinds, r.Kind) {
+		return nil, fmt.Errorf("%s records a run of kind %q and none of lace-bench, which are %s", path, r.Kind, strings.Join(kinds, ", "))
+	}
+	return r, nil
 }
 
 // measured carries a plan out and shows what came of it. What was measured before something
@@ -104,7 +118,7 @@ func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal
 		return fail(errs, exitUsage, err)
 	}
 	if err := d.measure(ctx); err != nil {
-		return fail(errs, exitBad, errors.Join(err, o.keep(d.run)))
+		return fail(errs, exitBad, o.keepPart(d.run, d.why(ctx, err)))
 	}
 	kept := o.keep(d.run)
 	if code := show(out, errs, o, d.run, goals); code != exitDone {
@@ -120,22 +134,37 @@ func measured(ctx context.Context, o *options, out, errs io.Writer, goals []goal
 }
 
 func show(out, errs io.Writer, o *options, r *record.Run, goals []goal.Goal) int {
+	var text bytes.Buffer
 	var err error
 	switch {
 	case o.insert != "":
-		var text bytes.Buffer
-		if err = report.Summary(&text, r, goals); err == nil {
-			err = report.InsertFile(o.insert, text.Bytes())
-		}
+		err = report.Summary(&text, r, goals)
 	case o.markdown:
-		err = report.Markdown(out, r)
+		err = report.Markdown(&text, r)
 	default:
-		err = report.Whole(out, r, goals)
+		err = report.Whole(&text, r, goals)
+	}
+	shown := plain(text.String())
+	switch {
+	case o.insert == "":
+		_, e := io.WriteString(out, shown)
+		err = errors.Join(err, e)
+	case err == nil:
+		err = report.InsertFile(o.insert, []byte(shown))
 	}
 	if err != nil {
 		return fail(errs, exitBad, err)
 	}
 	return exitDone
+}
+
+// plain shows what a terminal would obey: a record is a file of whoever wrote it.
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = screen.Plain(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func fail(errs io.Writer, code int, err error) int {

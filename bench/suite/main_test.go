@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"lace-cni.io/lace/bench/lab"
 	"lace-cni.io/lace/bench/lab/testenv"
 	"lace-cni.io/lace/bench/suite/plan"
@@ -27,6 +29,9 @@ func TestNonsenseOnTheCommandLine(t *testing.T) {
 	for _, args := range [][]string{
 		{"--kind", "slow"}, {"--modes", "ipvs"}, {"--loads", "icmp"}, {"--paths", "mars"}, {"--services", "none"}, {"--services", "0"},
 		{"--rounds", "-1"}, {"--insert", "README.md"}, {"stray"}, {"--bogus"},
+		{"--from", ""}, {"--json", ""}, {"--from", "../recorded/bench.json", "--insert", ""},
+		{"--from", "../recorded/bench.json", "--json", "run.json"}, {"--from", "../recorded/bench.json", "--kind", "bench"},
+		{"--for", "1ns"}, {"--kind", "smoke", "--json", "/dev/null"},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != exitUsage || out.Len() > 0 || errs.Len() == 0 {
@@ -69,7 +74,7 @@ func TestFlagsNarrowThePlan(t *testing.T) {
 func TestARecordedRunIsReportedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.json")
 	m := record.Measurement{Load: "tcp-1", Path: "node", Services: 1}
-	r := record.Run{Layout: record.Layout, Rounds: 1, Samples: []record.Sample{
+	r := record.Run{Layout: record.Layout, Kind: record.Bench, Rounds: 1, Samples: []record.Sample{
 		{Mode: "nft", Measurement: m, Values: map[string]float64{"gbps": 10}},
 		{Mode: "lace", Measurement: m, Values: map[string]float64{"gbps": 12}},
 	}}
@@ -124,9 +129,54 @@ func TestARecordThatCannotBeWrittenIsRefused(t *testing.T) {
 func TestARunThatIsNotRecordedIsShown(t *testing.T) {
 	testenv.Privileged(t)
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"--kind", "smoke", "--modes", "direct", "--loads", "floor", "--paths", "node", "--rounds", "1", "--for", "20ms", "--json", "/dev/full"}, &out, &errs)
-	if code != exitBad || !strings.Contains(out.String(), "floor") || !strings.Contains(errs.String(), "write /dev/full") {
+	path := filepath.Join(fullDisk(t), "run.json")
+	code := run(t.Context(), []string{"--kind", "smoke", "--modes", "direct", "--loads", "floor", "--paths", "node", "--rounds", "1", "--for", "20ms", "--json", path}, &out, &errs)
+	if code != exitBad || !strings.Contains(out.String(), "floor") || !strings.Contains(errs.String(), path) || !strings.Contains(errs.String(), "no space left") {
 		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
+	}
+}
+
+// fullDisk takes names of files and no contents.
+func fullDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(dir, "all-there-is"), make([]byte, 4<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestWhatIsNoRunOfTheBenchIsRefused: that of another program would miss every goal.
+func TestWhatIsNoRunOfTheBenchIsRefused(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"--from", "../recorded/latency.json"}, &out, &errs); code != exitBad || out.Len() > 0 || !strings.Contains(errs.String(), `--from: ../recorded/latency.json records a run of kind "latency"`) {
+		t.Errorf("exit code %d, errors %q, output:\n%s", code, &errs, &out)
+	}
+}
+
+// TestARecordObeysNoTerminal: whoever wrote it cannot clear the screen of its reader.
+func TestARecordObeysNoTerminal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.json")
+	m := record.Measurement{Load: "tcp-1", Path: "node", Services: 1}
+	r := record.Run{Layout: record.Layout, Kind: record.Bench, Rounds: 1, Notes: []string{"two\nlines \x9b2J"},
+		Modes:   []record.Mode{{Name: "la\x1b[2Jce"}},
+		Samples: []record.Sample{{Mode: "la\x1b[2Jce", Measurement: m, Values: map[string]float64{"gbps": 10}}}}
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--from", path}, {"--from", path, "--markdown"}} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != exitDone || !strings.Contains(out.String(), `la\x1b[2Jce`) || strings.ContainsAny(out.String(), "\x1b\u009b") {
+			t.Errorf("%v: exit code %d, errors %q, output:\n%q", args, code, &errs, &out)
+		}
 	}
 }
 
@@ -146,7 +196,11 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"--kind", "smoke", "--modes", "direct"}, &out, &errs); code != exitBad {
+	path := filepath.Join(t.TempDir(), "run.json")
+	if code := run(ctx, []string{"--kind", "smoke", "--modes", "direct", "--json", path}, &out, &errs); code != exitBad || !strings.Contains(errs.String(), "stopped before anything was measured: nothing is recorded, "+path) {
 		t.Errorf("exit code %d, errors %q", code, &errs)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("a record was left: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,6 +82,38 @@ func TestASignalEndsIt(t *testing.T) {
 				t.Errorf("%v, want exit code %d:\n%s", err, exitBad, rest)
 			}
 		})
+	}
+}
+
+// TestASignalLeavesTheRecordThatIsThere: what was measured is put beside it, and the last
+// line says where.
+func TestASignalLeavesTheRecordThatIsThere(t *testing.T) {
+	testenv.Privileged(t)
+	path := filepath.Join(t.TempDir(), "run.json")
+	whole := record.Run{Layout: record.Layout, Kind: record.Bench, Rounds: 7}
+	if err := whole.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	cmd, lines := startProgram(t, "--kind", "smoke", "--paths", "node", "--loads", "rtt", "--modes", "direct", "--for", "1ms", "--rounds", "1000000", "--json", path)
+	for lines.Scan() && !strings.Contains(lines.Text(), "round 9 of") {
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitBad || !strings.Contains(last, "of 1000000 rounds: what was measured is in "+path+".partial") {
+		t.Errorf("%v, its last line is %q", err, last)
+	}
+	if r, err := record.Read(path); err != nil || r.Rounds != 7 {
+		t.Errorf("the record: %+v, %v, want it as it was", r, err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"--from", path + ".partial"}, &out, &errs); code != exitDone || !strings.Contains(out.String(), "note: not a complete run: stopped after") {
+		t.Errorf("the part is reported with exit code %d, errors %q, output:\n%s", code, &errs, &out)
 	}
 }
 

@@ -63,7 +63,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	}
 	b := newBench(o, errs)
 	failed := b.measure(ctx)
-	if o.json != "" {
+	switch {
+	case o.json == "":
+	case ctx.Err() != nil:
+		failed = b.run.WritePart(o.json, failed)
+	default:
 		failed = errors.Join(failed, b.run.Write(o.json))
 	}
 	if err := report(out, b.run, o); err != nil {

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"path/filepath"
 
 	"lace-cni.io/lace/slowpath/regular"
 )
@@ -29,15 +28,68 @@ func ReadFile(path string) ([]byte, error) {
 // Writable reports why a run could not be written to path, so that nobody measures for an
 // hour to learn it. What is there stays as it is; what is not there is made and removed.
 func Writable(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
+	f, err := beside(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// target is the file that path means, links followed; it need not be there. It is a regular
+// one: nothing else can be replaced by another.
+func target(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	about, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	if !about.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no regular file: name one", path)
+	}
+	f, err := os.OpenFile(real, os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	return real, f.Close()
+}
+
+// beside makes a file in the folder of path, for a name that path can be given afterwards.
+func beside(path string) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// writeFile replaces path by a file of these contents once it is whole.
+func writeFile(path string, b []byte) error {
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
+	f, err := beside(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
-		return errors.Join(f.Close(), os.Remove(path))
+		err = os.Rename(f.Name(), path)
 	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if f, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err != nil {
-		return err
-	}
-	return f.Close()
+	return nil
 }

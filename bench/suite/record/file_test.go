@@ -38,10 +38,13 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 func TestWritableIsKnownBefore(t *testing.T) {
 	dir := t.TempDir()
 	kept, fresh := filepath.Join(dir, "kept.json"), filepath.Join(dir, "fresh.json")
-	if err := os.WriteFile(kept, []byte("a run"), 0o600); err != nil {
-		t.Fatal(err)
+	link, device := filepath.Join(dir, "link.json"), filepath.Join(dir, "device.json")
+	for _, err := range []error{os.WriteFile(kept, []byte("a run"), 0o600), os.Symlink(kept, link), os.Symlink("/dev/zero", device)} {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, path := range []string{kept, fresh, "/dev/null"} {
+	for _, path := range []string{kept, fresh, link} {
 		if err := Writable(path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -49,10 +52,10 @@ func TestWritableIsKnownBefore(t *testing.T) {
 	if b, err := os.ReadFile(kept); err != nil || string(b) != "a run" {
 		t.Errorf("the file that was there holds %q now (%v)", b, err)
 	}
-	if _, err := os.Lstat(fresh); !os.IsNotExist(err) {
-		t.Errorf("a file was left behind: %v", err)
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
+		t.Errorf("%v, %v: want the file and the two links alone", files, err)
 	}
-	for _, path := range []string{filepath.Join(dir, "none", "run.json"), dir, filepath.Join(kept, "run.json")} {
+	for _, path := range []string{device, "/dev/null", filepath.Join(dir, "none", "run.json"), dir, filepath.Join(kept, "run.json")} {
 		if err := Writable(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want a message with the path", path, err)
 		}

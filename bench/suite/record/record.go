@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -114,14 +113,14 @@ func (r *Run) Series(mode string, m Measurement, field string) []float64 {
 	return out
 }
 
-// Write saves the run.
+// Write saves the run: whoever reads path finds what was there before, or all of it.
 func (r *Run) Write(path string) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("record of the run: %w", err)
 	}
 	b = bytes.ReplaceAll(b, []byte(`{"mode":`), []byte("\n{\"mode\":")) // a line for each sample
-	return os.WriteFile(path, append(b, '\n'), 0o644)
+	return writeFile(path, append(b, '\n'))
 }
 
 // Read loads a run from a regular file of no more than MaxFile bytes.
