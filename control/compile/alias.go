@@ -15,6 +15,6 @@ func (c *Compiler) placed(l *claim) (of uint32, ok bool) {
 	if f == nil || f.id == 0 {
 		return 0, false
 	}
-	holder := c.holder(f)
+	holder := f.holder
 	return f.id, holder != nil && holder.service == l.service && !holder.aliasOf.IsValid()
 }

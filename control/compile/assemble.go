@@ -38,7 +38,7 @@ func (c *Compiler) External() []netip.Addr {
 
 // assembleFrontend writes one frontend.
 func (c *Compiler) assembleFrontend(f *frontend) {
-	l := c.holder(f)
+	l := f.holder
 	of, placed := c.placed(l)
 	if !placed {
 		return

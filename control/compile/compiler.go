@@ -20,7 +20,8 @@ type Compiler struct {
 	dirtyFrontends []*frontend
 	dirtyBackends  []*backend
 	contested      map[*frontend]struct{} // those with several claims
-	refused        map[*frontend]struct{} // those with claims to the address of a resident
+	refused        map[*frontend]struct{} // those with claims to what nobody may have
+	disputes       disputes
 
 	residents map[spot]resident
 	nodes     map[netip.Addr]bool // addresses of the nodes of the cluster
@@ -63,6 +64,7 @@ func New(previous *table.Snapshot) *Compiler {
 		backends:  map[key]*backend{},
 		contested: map[*frontend]struct{}{},
 		refused:   map[*frontend]struct{}{},
+		disputes:  disputes{lost: model.Lost{}},
 		own:       newOwnPorts(),
 		vips:      map[spot]int{},
 		endpoints: map[spot]int32{},
@@ -122,6 +124,9 @@ func (c *Compiler) Snapshot(generation uint64, created time.Time) ([]byte, []mod
 // Who is served at all comes first, then backends, since frontends ask whether theirs still serve.
 func (c *Compiler) settle(generation uint64) {
 	c.makeRoom()
+	for _, f := range c.dirtyFrontends {
+		f.holder = c.award(f)
+	}
 	c.countVIPs()
 	for _, b := range c.dirtyBackends {
 		c.settleBackend(b, generation)
@@ -129,6 +134,7 @@ func (c *Compiler) settle(generation uint64) {
 	for _, f := range c.dirtyFrontends {
 		c.settleFrontend(f, generation)
 	}
+	c.hear()
 	c.dirtyBackends, c.dirtyFrontends = emptied(c.dirtyBackends), emptied(c.dirtyFrontends)
 	c.settlePorts(generation)
 	c.publishedSettings = c.effective()

@@ -27,6 +27,8 @@
 // It must never do I/O, keep time, or know Kubernetes. What cannot be honoured is a
 // Problem of one object. A Compiler is used by one goroutine at a time.
 //
-// Cost: setting a Service is linear in its endpoints. A snapshot writes all records
-// out, which is a few milliseconds for 100,000 backends, see the benchmarks.
+// Cost: setting a Service is linear in its endpoints, however many Services want the same
+// addresses. Who has one is decided with the next snapshot, once for all that want it. A
+// snapshot writes all records out, which is a few milliseconds for 100,000 backends, see the
+// benchmarks.
 package compile

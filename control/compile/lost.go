@@ -3,23 +3,23 @@ package compile
 import "lace-cni.io/lace/control/model"
 
 // Lost lists what Services ask for and do not have since somebody else has it, as of the last
-// snapshot; aliases are left out. It is the callers' to keep. Its cost is that of conflicts,
-// not of Services.
-func (c *Compiler) Lost() model.Lost {
+// snapshot; aliases are left out. It is the callers' to keep, and nobody's to change.
+func (c *Compiler) Lost() model.Lost { return c.disputes.lost }
+
+func (c *Compiler) findLost() model.Lost {
 	out := model.Lost{}
 	for f := range c.contested {
-		holder := c.holder(f)
-		if holder == nil {
+		if f.holder == nil {
 			continue
 		}
-		for _, l := range f.claims {
-			if l != holder && l.service != holder.service && !l.aliasOf.IsValid() && !c.barred(l) {
-				out[l.place()] = "Service " + holder.service.owner.name.String()
+		for _, l := range f.claims.inOrder() {
+			if l != f.holder && l.service != f.holder.service && !l.aliasOf.IsValid() && !c.barred(l) {
+				out[l.place()] = "Service " + f.holder.service.owner.name.String()
 			}
 		}
 	}
 	for f := range c.refused {
-		for _, l := range f.claims {
+		for _, l := range f.claims.inOrder() {
 			if c.barred(l) && !l.aliasOf.IsValid() {
 				_, whose := c.whose(l)
 				out[l.place()] = whose

@@ -12,14 +12,20 @@ import (
 // probes of the agent, and balancers that ask for a Service, would be answered by a stranger.
 type ownPorts struct {
 	agent   map[uint16]bool
-	health  map[uint16]map[model.Name]struct{} // Services whose health check port it is
-	doors   map[uint16][]*frontend             // with claims of node ports, TCP
-	clashes map[uint16]struct{}                // those with both a health check port and doors
+	health  map[uint16]*asked      // by health check port
+	doors   map[uint16][]*frontend // with claims of node ports, TCP
+	clashes map[uint16]struct{}    // those with both a health check port and doors
+}
+
+// asked are the Services of one health check port; there is at least one.
+type asked struct {
+	services map[model.Name]struct{}
+	oldest   *service // nil: not known at the moment
 }
 
 func newOwnPorts() ownPorts {
 	return ownPorts{
-		agent: map[uint16]bool{}, health: map[uint16]map[model.Name]struct{}{},
+		agent: map[uint16]bool{}, health: map[uint16]*asked{},
 		doors: map[uint16][]*frontend{}, clashes: map[uint16]struct{}{},
 	}
 }
@@ -36,9 +42,9 @@ func (c *Compiler) SetAgentPorts(ports []uint16) {
 	}
 	was := c.own.agent
 	c.own.agent = next
-	for port := range c.own.doors {
-		if was[port] != next[port] {
-			c.touchDoors(port)
+	for _, f := range c.frontends {
+		if was[f.port] != next[f.port] {
+			c.touchFrontend(f)
 		}
 	}
 }
@@ -48,24 +54,28 @@ func (c *Compiler) SetAgentPorts(ports []uint16) {
 func (c *Compiler) ask(n model.Name, was, port uint16) {
 	if was != port {
 		if of := c.own.health[was]; of != nil {
-			if delete(of, n); len(of) == 0 {
+			if delete(of.services, n); len(of.services) == 0 {
 				delete(c.own.health, was)
 			}
+			of.oldest = nil
 			c.touchDoors(was)
 		}
 	}
 	if port == 0 {
 		return
 	}
-	if c.own.health[port] == nil {
-		c.own.health[port] = map[model.Name]struct{}{}
+	of := c.own.health[port]
+	if of == nil {
+		of = &asked{services: map[model.Name]struct{}{}}
+		c.own.health[port] = of
 	}
-	c.own.health[port][n] = struct{}{}
+	of.services[n] = struct{}{}
+	of.oldest = nil
 	c.touchDoors(port)
 }
 
 func (c *Compiler) touchDoors(port uint16) {
-	c.own.compare(port)
+	c.compare(port)
 	for _, f := range c.own.doors[port] {
 		c.touchFrontend(f)
 	}
@@ -78,7 +88,7 @@ func (c *Compiler) door(f *frontend) {
 	}
 	of := c.own.doors[f.port]
 	known := slices.Contains(of, f)
-	switch is := slices.ContainsFunc(f.claims, func(l *claim) bool { return l.kind == model.NodePort }); {
+	switch is := f.claims.nodePorts > 0; {
 	case is == known:
 		return
 	case is:
@@ -88,15 +98,34 @@ func (c *Compiler) door(f *frontend) {
 	default:
 		c.own.doors[f.port] = slices.DeleteFunc(of, func(o *frontend) bool { return o == f })
 	}
-	c.own.compare(f.port)
+	c.compare(f.port)
 }
 
-func (o *ownPorts) compare(port uint16) {
-	if len(o.health[port]) > 0 && len(o.doors[port]) > 0 {
-		o.clashes[port] = struct{}{}
-	} else {
-		delete(o.clashes, port)
+// compare notes whether a port is both a health check port and a node port.
+func (c *Compiler) compare(port uint16) {
+	_, was := c.own.clashes[port]
+	if c.own.health[port] != nil && len(c.own.doors[port]) > 0 {
+		c.own.clashes[port] = struct{}{}
+	} else if was {
+		delete(c.own.clashes, port)
+		c.disputes.stale = true
 	}
+}
+
+// oldest is the first by age of the Services with a health check port, nil if there are none.
+func (c *Compiler) oldest(port uint16) *service {
+	of := c.own.health[port]
+	if of == nil {
+		return nil
+	}
+	if of.oldest == nil {
+		for n := range of.services {
+			if s := c.services[n]; s != nil && (of.oldest == nil || byAge(s.declared, of.oldest.declared) < 0) {
+				of.oldest = s
+			}
+		}
+	}
+	return of.oldest
 }
 
 // answered says who of Lace keeps a port of the node from a claim, in words; empty: nobody.
@@ -110,16 +139,17 @@ func (c *Compiler) answered(l *claim) string {
 	if l.kind != model.NodePort {
 		return ""
 	}
-	first := ""
-	for n := range c.own.health[l.port] {
-		if s := c.services[n]; s != nil && s.before(l) && (first == "" || n.String() < first) {
-			first = n.String()
-		}
-	}
-	if first == "" {
+	first := c.oldest(l.port) // where that one does not come before the claim, none of the others does
+	if first == nil {
 		return ""
 	}
-	return "Service " + first + " (its health check port)"
+	if !first.before(l) {
+		if _, itself := c.own.health[l.port].services[l.service.declared.Name]; !itself {
+			return ""
+		}
+		first = l.service
+	}
+	return "Service " + first.owner.name.String() + " (its health check port)"
 }
 
 // before reports whether the health check port of the Service comes before a claim of a node
@@ -142,7 +172,7 @@ func (c *Compiler) unasked() (out []model.Problem) {
 	for port := range c.own.clashes {
 		var has *service
 		for _, f := range c.own.doors[port] {
-			if l := c.holder(f); l != nil && l.kind == model.NodePort {
+			if l := f.holder; l != nil && l.kind == model.NodePort {
 				has = l.service
 				break
 			}
@@ -150,7 +180,7 @@ func (c *Compiler) unasked() (out []model.Problem) {
 		if has == nil {
 			continue
 		}
-		for n := range c.own.health[port] {
+		for n := range c.own.health[port].services {
 			if s := c.services[n]; s != nil && n != has.owner.name {
 				out = append(out, serviceProblem(s.declared, "spec.healthCheckNodePort", "AddressTaken",
 					"%d/TCP is a node port of Service %s, which keeps it: balancers that ask there for this Service are answered by that one; give this Service a number of its own", port, has.owner.name))

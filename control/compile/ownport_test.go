@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,65 @@ func TestNodePortOfTheAgent(t *testing.T) {
 	if len(problems) != 1 || frontendsOf(s)["172.30.0.11:10256"] == "" { // two want it now
 		t.Errorf("without the agent's port: %v, %v", frontendsOf(s), problemsOf(problems))
 	}
+}
+
+// TestEveryRefusedPortIsTold: one Problem for each reason, which says how many more there are of
+// it; another Service's are counted apart.
+func TestEveryRefusedPortIsTold(t *testing.T) {
+	c := compile.New(nil)
+	c.SetAttachments(twoPods())
+	c.SetAgentPorts([]uint16{10249, 10256})
+	c.SetReserved([]netip.AddrPort{netip.MustParseAddrPort("172.30.0.11:6443")})
+	c.SetService(asked(t, "a", 32000, 1))
+	all := opened(t, "b", 10256, 2)
+	for _, more := range []struct {
+		kind model.FrontendKind
+		addr string
+		port uint16
+	}{
+		{model.NodePort, "172.30.0.11", 32000}, {model.NodePort, "172.30.0.11", 30080}, {model.ExternalIP, "172.30.0.11", 10249},
+		{model.ExternalIP, "172.30.0.11", 6443}, {model.ExternalIP, "10.244.1.2", 80},
+		{model.LoadBalancer, "10.244.1.2", 81},
+	} {
+		all = reachable(all, more.kind, more.addr, more.port, model.PolicyCluster)
+	}
+	c.SetService(all)
+	c.SetService(opened(t, "c", 10256, 3))
+	s, problems := snapshotProblems(t, c, 1)
+	if frontendsOf(s)["172.30.0.11:30080"] == "" {
+		t.Errorf("what nobody keeps is served: %v", frontendsOf(s))
+	}
+	var told []string
+	for _, p := range problems {
+		what, _, _ := strings.Cut(p.Message, "; ")
+		told = append(told, p.Object+" "+p.Field+" "+p.Reason+": "+what)
+	}
+	diff(t, "told", []string{
+		"demo/b spec.externalIPs AddressOfPod: 10.244.1.2 is the address of a pod of this node, behind device veth-b, which keeps it, so the Service is not served there (and 1 more of its frontends)",
+		"demo/b spec.externalIPs AddressOfAPIServer: 172.30.0.11 is the address of the API server, which keeps it, so the Service is not served there",
+		"demo/b spec.externalIPs AddressOfLace: 172.30.0.11:10249/TCP is the port of lace-agent (for probes), which keeps it, so the Service is not served there (and 2 more of its frontends)",
+		"demo/c spec.ports AddressOfLace: 172.30.0.11:10256/TCP is the port of lace-agent (for probes), which keeps it, so the Service is not served there",
+	}, told)
+	if lost := c.Lost(); len(lost) != 7 {
+		t.Errorf("%d are lost, want all 7: %v", len(lost), lost)
+	}
+}
+
+// TestAgentPortThatComesLater: a Service that has it on an address of the node, as a node port or
+// not, lets it go.
+func TestAgentPortThatComesLater(t *testing.T) {
+	c := compile.New(nil)
+	c.SetAttachments(twoPods())
+	c.SetService(reachable(service(t, "a", "10.96.0.1", "10.244.1.5:8080@n1"), model.ExternalIP, "172.30.0.11", 10256, model.PolicyCluster))
+	if s, problems := snapshotProblems(t, c, 1); len(problems) > 0 || frontendsOf(s)["172.30.0.11:10256"] == "" {
+		t.Errorf("before: %v, %v", frontendsOf(s), problems)
+	}
+	c.SetAgentPorts([]uint16{10256})
+	s, problems := snapshotProblems(t, c, 2)
+	if frontendsOf(s)["172.30.0.11:10256"] != "" {
+		t.Errorf("it is served still: %v", frontendsOf(s))
+	}
+	diff(t, "problems", []string{"Service demo/a AddressOfLace"}, problemsOf(problems))
 }
 
 // TestNodePortAndHealthCheckPort: of a node port and a health check port of one number the

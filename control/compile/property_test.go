@@ -200,6 +200,8 @@ func (w *world) compareWithFull(s *table.Snapshot) {
 	w.setAll(c)
 	full := snapshot(w.t, c, w.generation)
 	diff(w.t, "a full rebuild with the same ids", tables(s), tables(full))
+	diff(w.t, "Problems of a full rebuild", w.compiler.Problems(), c.Problems())
+	diff(w.t, "what is lost in a full rebuild", w.compiler.Lost(), c.Lost())
 }
 
 func (w *world) setAll(c *compile.Compiler) {

@@ -106,7 +106,7 @@ func (c *Compiler) preparePort(s *service, p *model.ServicePort) {
 		}
 		s.claims = append(s.claims, &claim{
 			frontend: c.frontend(keyOf(s.declared.Network, f.Addr, f.Port, f.Protocol)),
-			kind:     f.Kind, aliasOf: f.AliasOf, service: s, offer: offers[k],
+			kind:     f.Kind, turn: int32(len(s.claims)), aliasOf: f.AliasOf, service: s, offer: offers[k],
 		})
 	}
 }

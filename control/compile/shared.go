@@ -68,10 +68,7 @@ func (c *Compiler) touchBalancers(at spot) {
 // balance notes a frontend that has become a balancer's, or is none any more.
 func (c *Compiler) balance(f *frontend) {
 	at := f.spot()
-	for _, l := range f.claims {
-		if l.kind != model.LoadBalancer {
-			continue
-		}
+	if f.claims.balanced > 0 {
 		if c.balancers[at] == nil {
 			c.balancers[at] = map[*frontend]struct{}{}
 		}

@@ -1,9 +1,9 @@
 package compile
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/fastpath/packet"
@@ -103,7 +103,7 @@ func (c *Compiler) narrow(l *claim) bool {
 func (c *Compiler) countVIPs() {
 	turned := map[spot]bool{}
 	for _, f := range c.dirtyFrontends {
-		l, at := c.holder(f), f.spot()
+		l, at := f.holder, f.spot()
 		live := l != nil && !c.narrow(l)
 		switch before := c.vips[at]; {
 		case live == f.live:
@@ -139,35 +139,44 @@ func (c *Compiler) judge(b *backend) {
 	}
 }
 
-// refusals names every Service with an address that is one of the node or of a pod,
-// once however many of its ports are concerned.
+// refusals names every Service with an address that is one of the node or of a pod, or with a
+// port that is kept from it, once for each reason however many of its ports are concerned.
 func (c *Compiler) refusals() (out []model.Problem) {
-	first := map[*service]*claim{}
+	type cause struct {
+		service *service
+		reason  string
+	}
+	barred := map[cause][]*claim{}
 	for f := range c.refused {
-		for _, l := range f.claims {
-			if was := first[l.service]; c.barred(l) && !l.aliasOf.IsValid() && (was == nil || l.compare(&was.key) < 0) {
-				first[l.service] = l
+		for _, l := range f.claims.inOrder() {
+			if !c.excluded.service(l.service) && c.barred(l) && !l.aliasOf.IsValid() {
+				reason, _ := c.whose(l)
+				of := cause{l.service, reason}
+				barred[of] = append(barred[of], l)
 			}
 		}
 	}
-	for s, l := range first {
-		if c.excluded.service(s) {
-			continue
-		}
-		reason, whose := c.whose(l)
-		if c.answered(l) != "" {
-			out = append(out, serviceProblem(s.declared, fieldOf(l.kind), reason,
-				"%s is the port of %s, which keeps it, so the Service is not served there; give it another number", &l.key, whose))
-			continue
-		}
-		instead := "give it an address of the service range"
-		if l.kind != model.ClusterIP {
-			instead = "give it an address that nobody has"
-		}
-		out = append(out, serviceProblem(s.declared, fieldOf(l.kind), reason,
-			"%s is the address of %s, which keeps it, so the Service is not served there; %s", l.addr, whose, instead))
+	for of, claims := range barred {
+		out = append(out, c.refusal(of.service, of.reason, claims))
 	}
 	return out
+}
+
+// refusal names the first of the claims that are barred for one reason, and counts the others.
+func (c *Compiler) refusal(s *service, reason string, claims []*claim) model.Problem {
+	l := slices.MinFunc(claims, func(a, b *claim) int { return a.compare(&b.key) })
+	_, whose := c.whose(l)
+	more := andMore(len(claims)-1, "frontends")
+	if c.answered(l) != "" {
+		return serviceProblem(s.declared, fieldOf(l.kind), reason,
+			"%s is the port of %s, which keeps it, so the Service is not served there%s; give it another number", &l.key, whose, more)
+	}
+	instead := "give it an address of the service range"
+	if l.kind != model.ClusterIP {
+		instead = "give it an address that nobody has"
+	}
+	return serviceProblem(s.declared, fieldOf(l.kind), reason,
+		"%s is the address of %s, which keeps it, so the Service is not served there%s; %s", l.addr, whose, more, instead)
 }
 
 // loops names every Service with endpoints that are addresses of Services. A packet to
@@ -176,6 +185,7 @@ func (c *Compiler) loops() (out []model.Problem) {
 	if len(c.looping) == 0 {
 		return nil
 	}
+	serviceAt := c.serviceAt()
 	for _, s := range c.services {
 		found := map[*backend]bool{}
 		var first *backend
@@ -190,26 +200,24 @@ func (c *Compiler) loops() (out []model.Problem) {
 		if first == nil || c.excluded.service(s) {
 			continue
 		}
-		more := ""
-		if n := len(found) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %d more of its endpoints)", n)
-		}
 		out = append(out, serviceProblem(s.declared, "", "AddressOfService",
-			"endpoint %s has the address of Service %s and gets no connections%s; write the addresses of pods into the EndpointSlice", &first.key, c.serviceAt(first.spot()), more))
+			"endpoint %s has the address of Service %s and gets no connections%s; write the addresses of pods into the EndpointSlice", &first.key, serviceAt(first.spot()), andMore(len(found)-1, "endpoints")))
 	}
 	return out
 }
 
-// serviceAt names the Service that has an address; of several the first by key.
-func (c *Compiler) serviceAt(at spot) string {
-	var found *frontend
+// serviceAt returns what names the Service that has an address; of several the first by key.
+func (c *Compiler) serviceAt() func(spot) string {
+	at := make(map[spot]*frontend, len(c.vips))
 	for _, f := range c.frontends {
-		if f.live && f.spot() == at && (found == nil || f.compare(&found.key) < 0) {
-			found = f
+		if was := at[f.spot()]; f.live && (was == nil || f.compare(&was.key) < 0) {
+			at[f.spot()] = f
 		}
 	}
-	if found == nil {
+	return func(s spot) string {
+		if f := at[s]; f != nil {
+			return f.owner.name.String()
+		}
 		return "unknown"
 	}
-	return found.owner.name.String()
 }
