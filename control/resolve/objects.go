@@ -25,6 +25,7 @@ type Objects struct {
 	Partial bool
 
 	byService map[model.Name][]model.Name // sorted names of slices
+	onNode    map[string]int              // endpoints, by the node that they name
 }
 
 // NewObjects returns an empty state.
@@ -36,7 +37,7 @@ func NewObjects() *Objects {
 
 		ServiceCIDRs: map[string]*networkingv1.ServiceCIDR{},
 
-		byService: map[model.Name][]model.Name{},
+		byService: map[model.Name][]model.Name{}, onNode: map[string]int{},
 	}
 }
 
@@ -53,6 +54,8 @@ func (o *Objects) PutService(n model.Name, s *corev1.Service) {
 // whose resolution may differ now: up to two, when the slice changed hands.
 func (o *Objects) PutSlice(n model.Name, s *discoveryv1.EndpointSlice) (touched []model.Name) {
 	before, had := o.owner(n)
+	o.countNodes(o.Slices[n], -1)
+	o.countNodes(s, 1)
 	if s == nil {
 		delete(o.Slices, n)
 	} else {

@@ -39,12 +39,15 @@ func program(t *testing.T, all []objects) programmed {
 // serviceRanges are those that the ClusterIPs of right Services are in.
 var serviceRanges = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/112")}
 
-// changesOf declares a node and the objects, as a source does.
+// changesOf declares the nodes and the objects, as a source does.
 func changesOf(all []objects) []source.Change {
 	add := func(to []source.Change, k source.Kind, o metav1.Object) []source.Change {
 		return append(to, source.Change{Kind: k, Name: model.Name{Namespace: o.GetNamespace(), Name: o.GetName()}, Object: o})
 	}
-	out := add(nil, source.Node, &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	var out []source.Change
+	for _, name := range []string{"n1", "n2"} {
+		out = add(out, source.Node, &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
 	for _, a := range all {
 		out = add(out, source.Service, a.service)
 		for _, s := range a.slices {

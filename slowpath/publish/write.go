@@ -107,6 +107,7 @@ func (w *work) allProblems() []model.Problem {
 		out = append(out, w.attached.problems...)
 	}
 	if w.resolved {
+		out = append(out, w.objects.NodesMissing(w.config.Node)...)
 		out = append(out, w.objects.NodePortsUnanswered(w.config.At, w.node, &w.attached.attachments, w.services)...)
 	}
 	for _, ps := range w.nodeProblems {
