@@ -363,6 +363,15 @@ func TestClientSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// TestAnEndlessNameIsRefusedInPlainWords: the words of HTTP are not the user's.
+func TestAnEndlessNameIsRefusedInPlainWords(t *testing.T) {
+	_, err := ask(t, newPlayed(t)).Explain(t.Context(), strings.Repeat("a", 100<<10), "10.96.0.10:80/tcp")
+	var refused *api.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "the question is too long") {
+		t.Errorf("%v, want that it is too long", err)
+	}
+}
+
 func TestOnlyRootAndTheAgentsUserMayAsk(t *testing.T) {
 	for uid, want := range map[int]bool{0: true, os.Geteuid(): true, 65534: os.Geteuid() == 65534} {
 		if got := mayAsk(uid); got != want {

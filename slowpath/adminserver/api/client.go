@@ -25,18 +25,24 @@ const maxAnswer = 256 << 20
 type Client struct {
 	socket string
 	http   *http.Client
+	peer   peer
 }
 
 // NewClient returns a client of the agent whose admin socket is at the path. Nothing
 // is dialled yet.
 func NewClient(socket string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
+	c := &Client{socket: socket}
+	c.http = &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableCompression: true}}
+	return c
+}
+
+func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", c.socket)
+	if err == nil {
+		c.peer.met(conn)
 	}
-	return &Client{socket: socket, http: &http.Client{
-		Transport: &http.Transport{DialContext: dial, DisableCompression: true},
-	}}
+	return conn, err
 }
 
 // Close drops idle connections.
@@ -98,12 +104,38 @@ func (c *Client) Explain(ctx context.Context, from, to string) (Explanation, err
 	return get[Explanation](ctx, c, PathExplain, url.Values{"from": {from}, "to": {to}})
 }
 
+// get asks one thing. An agent that was silent just now, when the client's own patience ended,
+// is not asked again at once.
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (out T, err error) {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
-		defer cancel()
+	if _, bounded := ctx.Deadline(); bounded {
+		return ask[T](ctx, c, path, query)
 	}
+	if err := c.peer.lately(); err != nil {
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
+	defer cancel()
+	out, err = ask[T](ctx, c, path, query)
+	var silent *SilentError
+	if errors.As(err, &silent) {
+		c.peer.remember(err)
+	}
+	return out, err
+}
+
+// ask asks one thing and waits for the answer while ctx lasts.
+func ask[T any](ctx context.Context, c *Client, path string, query url.Values) (out T, err error) {
+	began := time.Now()
+	ctx, done := c.peer.watch(ctx)
+	defer done()
+	defer func() {
+		if err == nil {
+			return
+		}
+		if silent := c.peer.silence(ctx, c.socket, time.Since(began)); silent != nil {
+			err = silent
+		}
+	}()
 	u := url.URL{Scheme: "http", Host: "lace", Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -156,6 +188,9 @@ func (e *RefusedError) Error() string { return e.Message }
 
 func refusal(status int, body io.Reader) error {
 	var e Error
+	if status == http.StatusRequestHeaderFieldsTooLarge || status == http.StatusRequestURITooLong {
+		return &RefusedError{Status: status, Message: "the question is too long: no name, device or address takes so many characters"}
+	}
 	if err := json.NewDecoder(io.LimitReader(body, 64<<10)).Decode(&e); err != nil || e.Message == "" {
 		e.Message = "the agent answered " + http.StatusText(status)
 	}
