@@ -62,7 +62,7 @@ func addressSender(a netip.Addr, tables *table.Snapshot) (sender, error) {
 	}
 	port := tables.Port(id)
 	if port.Kind == table.PortHost {
-		return sender{}, notFound("%s is behind a device that is no port of Lace, or is a pod that the node has not seen yet: compare `ip route get %s` with `lace get ports -o wide`", a, a)
+		return sender{}, notFound("%s is behind a device that is no port of Lace, or is a pod whose device is down or gone, or that the node has not seen yet: compare `ip route get %s` with `lace get ports -o wide`", a, a)
 	}
 	return sender{a, port}, nil
 }
