@@ -86,7 +86,7 @@ func TestAliasMakesNoProblem(t *testing.T) {
 	}
 	snapshot(t, c, 1)
 	problems := c.Problems()
-	const want = "172.30.0.11:30080/TCP belongs to Service demo/first, which is older; give this Service a node port of its own"
+	const want = "node port 30080/TCP belongs to Service demo/first, which is older; give this Service a node port of its own"
 	if len(problems) != 1 || problems[0].Object != "demo/second" || problems[0].Message != want {
 		t.Errorf("problems %v, want one: %s", problems, want)
 	}

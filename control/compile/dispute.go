@@ -66,13 +66,16 @@ func (c *Compiler) conflicts() (out []model.Problem) {
 		if knownOlder(holder.declared, s.declared) {
 			why = "which is older"
 		}
-		own := "an address"
+		own, what, others := "an address", first.String(), len(claims)-1
 		if first.kind == model.NodePort {
 			own = "a node port"
 		}
+		if first.kind == model.NodePort && first.holder.kind == model.NodePort {
+			what, others = first.atTheNode(), first.others(claims)
+		}
 		out = append(out, serviceProblem(s.declared, fieldOf(first.kind), "AddressTaken",
 			"%s belongs to Service %s, %s%s; give this Service %s of its own",
-			&first.key, holder.owner.name, why, andMore(len(claims)-1, "frontends"), own))
+			what, holder.owner.name, why, andMore(others, "frontends"), own))
 	}
 	return out
 }

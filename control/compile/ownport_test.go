@@ -41,7 +41,7 @@ func TestNodePortOfTheAgent(t *testing.T) {
 		"10.96.0.1:80": "10.244.1.5:8080", "10.96.0.2:80": "10.244.1.5:8080", "10.96.0.3:80": "10.244.1.5:8080", "172.30.0.11:30080": "10.244.1.5:8080",
 	}, frontendsOf(s))
 	diff(t, "problems", []string{"Service demo/a AddressOfLace", "Service demo/c AddressOfLace"}, problemsOf(problems))
-	if m := problems[0].Message; !strings.Contains(m, "172.30.0.11:10256/TCP") || !strings.Contains(m, "lace-agent") {
+	if m := problems[0].Message; !strings.Contains(m, "node port 10256/TCP is the port of") || !strings.Contains(m, "lace-agent") {
 		t.Errorf("message %q", m)
 	}
 	lost := c.Lost()
@@ -90,7 +90,7 @@ func TestEveryRefusedPortIsTold(t *testing.T) {
 		"demo/b spec.externalIPs AddressOfPod: 10.244.1.2 is the address of a pod of this node, behind device veth-b, which keeps it, so the Service is not served there (and 1 more of its frontends)",
 		"demo/b spec.externalIPs AddressOfAPIServer: 172.30.0.11 is the address of the API server, which keeps it, so the Service is not served there",
 		"demo/b spec.externalIPs AddressOfLace: 172.30.0.11:10249/TCP is the port of lace-agent (for probes), which keeps it, so the Service is not served there (and 2 more of its frontends)",
-		"demo/c spec.ports AddressOfLace: 172.30.0.11:10256/TCP is the port of lace-agent (for probes), which keeps it, so the Service is not served there",
+		"demo/c spec.ports AddressOfLace: node port 10256/TCP is the port of lace-agent (for probes), which keeps it, so the Service is not served there",
 	}, told)
 	if lost := c.Lost(); len(lost) != 7 {
 		t.Errorf("%d are lost, want all 7: %v", len(lost), lost)
@@ -237,5 +237,34 @@ func TestHealthCheckPortOfItsOwnNodePort(t *testing.T) {
 	c.SetService(udp)
 	if _, problems = snapshotProblems(t, c, 2); len(problems) != 1 {
 		t.Errorf("UDP is another matter: %v", problems)
+	}
+}
+
+// TestANodePortIsOneWhereverItIs: of a number that another Service has, it is said once and by
+// its number, whatever addresses the node has; at one of them alone it is said with that one.
+func TestANodePortIsOneWhereverItIs(t *testing.T) {
+	const own, other = "172.30.0.11", "172.30.0.12"
+	twice := func(name, addr string, port uint16) *model.Service {
+		s := reachable(service(t, name, addr, "10.244.1.5:8080@n1"), model.NodePort, own, port, model.PolicyCluster)
+		return reachable(s, model.NodePort, other, port, model.PolicyCluster)
+	}
+	for _, c := range []struct {
+		name   string
+		holder *model.Service
+		want   string
+	}{
+		{"a node port", twice("a", "10.96.0.1", 30080), "node port 30080/TCP belongs to Service demo/a, which keeps it; give this Service a node port of its own"},
+		{"an address of the node", reachable(service(t, "a", "10.96.0.1", "10.244.1.5:8080@n1"), model.ExternalIP, other, 30080, model.PolicyCluster),
+			other + ":30080/TCP belongs to Service demo/a, which keeps it; give this Service a node port of its own"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			compiler := compile.New(nil)
+			compiler.SetService(c.holder)
+			compiler.SetService(twice("b", "10.96.0.2", 30080))
+			_, problems := snapshotProblems(t, compiler, 1)
+			if len(problems) != 1 || problems[0].Object != "demo/b" || problems[0].Message != c.want {
+				t.Errorf("%v, want one of demo/b: %s", problems, c.want)
+			}
+		})
 	}
 }

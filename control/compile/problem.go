@@ -35,6 +35,29 @@ func compareProblems(a, b model.Problem) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 }
 
+// atTheNode is what is claimed, in words. A node port is one at whatever addresses the node has.
+func (l *claim) atTheNode() string {
+	if l.kind != model.NodePort {
+		return l.String()
+	}
+	return fmt.Sprintf("node port %d/%s", l.port, model.Protocol(l.protocol))
+}
+
+// sameDoor reports whether two claims are one in these words.
+func (l *claim) sameDoor(o *claim) bool {
+	return l == o || l.kind == model.NodePort && o.kind == model.NodePort && l.port == o.port && l.protocol == o.protocol
+}
+
+// others counts the claims that are to another port than the first.
+func (l *claim) others(claims []*claim) (n int) {
+	for _, o := range claims {
+		if !o.sameDoor(l) {
+			n++
+		}
+	}
+	return n
+}
+
 // fieldOf is where the address of a frontend is written.
 func fieldOf(k model.FrontendKind) string {
 	switch k {

@@ -166,10 +166,10 @@ func (c *Compiler) refusals() (out []model.Problem) {
 func (c *Compiler) refusal(s *service, reason string, claims []*claim) model.Problem {
 	l := slices.MinFunc(claims, func(a, b *claim) int { return a.compare(&b.key) })
 	_, whose := c.whose(l)
-	more := andMore(len(claims)-1, "frontends")
+	more := andMore(l.others(claims), "frontends")
 	if c.answered(l) != "" {
 		return serviceProblem(s.declared, fieldOf(l.kind), reason,
-			"%s is the port of %s, which keeps it, so the Service is not served there%s; give it another number", &l.key, whose, more)
+			"%s is the port of %s, which keeps it, so the Service is not served there%s; give it another number", l.atTheNode(), whose, more)
 	}
 	instead := "give it an address of the service range"
 	if l.kind != model.ClusterIP {

@@ -38,10 +38,10 @@ func TestTheNodeThatIsJudgedFor(t *testing.T) {
 			[]string{"AddressOfNode default/web 172.30.0.11 "}},
 		{"another node's address may be one here", cidr + named(node, "n1", "") + named(service, "web", "172.30.0.11"), "n2", "n2",
 			[]string{"NodeMissing n2"}},
-		{"a node port of two Services is at its address", cidr + named(node, "n1", "") + named(service, "a", "10.96.0.1") + named(service, "b", "10.96.0.2"), "", "n1",
-			[]string{"AddressTaken default/b 172.30.0.11:30080/TCP"}},
-		{"and at another one where it has none", cidr + named(service, "a", "10.96.0.1") + named(service, "b", "10.96.0.2"), "n1", "n1",
-			[]string{"NodeMissing n1", "AddressTaken default/b 192.0.2.254:30080/TCP"}},
+		{"a node port of two Services is one at whatever address", cidr + named(node, "n1", "") + named(service, "a", "10.96.0.1") + named(service, "b", "10.96.0.2"), "", "n1",
+			[]string{"AddressTaken default/b node port 30080/TCP belongs to Service default/a, which keeps it; give"}},
+		{"and where it has none", cidr + named(service, "a", "10.96.0.1") + named(service, "b", "10.96.0.2"), "n1", "n1",
+			[]string{"NodeMissing n1", "AddressTaken default/b node port 30080/TCP belongs to Service default/a, which keeps it; give"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := t.TempDir()
