@@ -77,11 +77,16 @@ func (m *manifestsFolder) check(cmd *cobra.Command, f screen.Format) error {
 // judged is the finding of a Problem that an agent would have. Of a file it is checked at the file.
 func judged(j *manifests.Judgement, i int) preflight.Finding {
 	p := adminserver.ProblemOf(j.Problems[i], j.Places.Of(j.Problems[i]))
-	check := "problem"
-	if p.Kind == "File" {
+	check, do := "problem", ""
+	switch {
+	case p.Kind == "File":
 		check = p.Object
+	case p.Reason == "NoServiceRanges": // of the command line, and of nothing in the folder
+		check, do = "--"+flagServiceCIDRs, "where lace-agent is given --service-cidrs, give the same to lace check --source-dir"
 	}
-	return preflight.OfProblem(preflight.Fail, check, &p)
+	out := preflight.OfProblem(preflight.Fail, check, &p)
+	out.Do = do
+	return out
 }
 
 // comesTo is what was read, and how many Problems there are.

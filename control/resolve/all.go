@@ -2,6 +2,9 @@ package resolve
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -18,10 +21,26 @@ func (o *Objects) Here(name string) (model.Node, []model.Problem) {
 			Kind: "Node", Object: name, Reason: "NodeMissing",
 			Message: "this node has no Node object, so its zone and addresses are not known: " +
 				"zone hints do not work, and /healthz says that no traffic should be sent here. " +
-				"Add a Node of this name, or start the agent with the name of the one that is there (--node-name)",
+				"Add a Node of this name" + o.orAnother(),
 		}}
 	}
 	return Node(n)
+}
+
+// mostNodes are named where another Node may be meant.
+const mostNodes = 5
+
+// orAnother is what may be done about a Node that is not there if there are others: take one.
+func (o *Objects) orAnother() string {
+	names := slices.Sorted(maps.Keys(o.Nodes))
+	if len(names) == 0 {
+		return "; there is none of any name"
+	}
+	more := ""
+	if n := len(names) - mostNodes; n > 0 {
+		names, more = names[:mostNodes], fmt.Sprintf(" and %d more", n)
+	}
+	return ", or give --node-name the name of one that is there: " + strings.Join(names, ", ") + more
 }
 
 // Resolve resolves the Service of that name with its slices. It returns nil for a

@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -89,8 +90,19 @@ func TestNodeMissing(t *testing.T) {
 	if len(services) != 1 || len(problems) != 1 || problems[0].Reason != "NodeMissing" {
 		t.Errorf("%d services, problems %v; want one service, NodeMissing", len(services), problems)
 	}
-	if text := problems[0].Message; !strings.Contains(text, "--node-name") || strings.Contains(text, "port") {
+	if text := problems[0].Message; !strings.HasSuffix(text, "Add a Node of this name; there is none of any name") || strings.Contains(text, "port") {
 		t.Errorf("message %q: want what to do, and nothing of node ports, which are not programmed", text)
+	}
+	for i, want := range []string{
+		"or give --node-name the name of one that is there: n0",
+		"there: n0, n1", "there: n0, n1, n2", "there: n0, n1, n2, n3", "there: n0, n1, n2, n3, n4",
+		"there: n0, n1, n2, n3, n4 and 1 more", "there: n0, n1, n2, n3, n4 and 2 more",
+	} {
+		name := fmt.Sprintf("n%d", i)
+		o.PutNode(name, decode[corev1.Node](t, "metadata: {name: "+name+"}"))
+		if _, problems := o.Here("n9"); len(problems) != 1 || !strings.HasSuffix(problems[0].Message, want) {
+			t.Errorf("%d Nodes: %v, want one that ends in %q", i+1, problems, want)
+		}
 	}
 }
 
