@@ -201,23 +201,23 @@ func (c *Compiler) loops() (out []model.Problem) {
 			continue
 		}
 		out = append(out, serviceProblem(s.declared, "", "AddressOfService",
-			"endpoint %s has the address of Service %s and gets no connections%s; write the addresses of pods into the EndpointSlice", &first.key, serviceAt(first.spot()), andMore(len(found)-1, "endpoints")))
+			"endpoint %s has the address of Service %s and gets no connections%s; write the addresses of pods into the EndpointSlice, or give that Service another address if this one is a pod's", &first.key, serviceAt(first.spot()), andMore(len(found)-1, "endpoints")))
 	}
 	return out
 }
 
 // serviceAt returns what names the Service that has an address; of several the first by key.
-func (c *Compiler) serviceAt() func(spot) string {
+func (c *Compiler) serviceAt() func(spot) model.Name {
 	at := make(map[spot]*frontend, len(c.vips))
 	for _, f := range c.frontends {
 		if was := at[f.spot()]; f.live && (was == nil || f.compare(&was.key) < 0) {
 			at[f.spot()] = f
 		}
 	}
-	return func(s spot) string {
+	return func(s spot) model.Name {
 		if f := at[s]; f != nil {
-			return f.owner.name.String()
+			return f.owner.name
 		}
-		return "unknown"
+		return model.Name{}
 	}
 }

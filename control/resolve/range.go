@@ -94,6 +94,15 @@ func Outside(s *model.Service, ranges []netip.Prefix) (out []Stray) {
 	return out
 }
 
+// OfEndpoint is the Problem of a stray ClusterIP at which there are endpoints, those of the
+// Service named among them: in no range of Services it is theirs.
+func OfEndpoint(s Stray, of model.Name, ranges []netip.Prefix) model.Problem {
+	p := s.Problem
+	p.Reason = "AddressOfEndpoint"
+	p.Message = fmt.Sprintf("%s is the address of an endpoint of Service %s, which gets no connections for it, and in none of the service ranges (%s); give this Service an address of these", s.Addr, of, words(ranges))
+	return p
+}
+
 // Unranged is the Problem of a node that knows no service range while there are Services:
 // nothing brings its own packets for them to Lace. nil: there is none.
 func Unranged(node string, services []*model.Service, ranges []netip.Prefix) []model.Problem {

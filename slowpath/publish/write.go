@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"lace-cni.io/lace/control/compile"
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/control/resolve"
 	"lace-cni.io/lace/fastpath/table"
@@ -77,7 +78,7 @@ func (w *work) withFailure(err error) []model.Problem {
 }
 
 // outside are the Problems of ClusterIPs in no service range, but for those that the Service
-// does not have: one mistake is one Problem.
+// does not have: one mistake is one Problem. One that endpoints have as well is theirs.
 func (w *work) outside() (out []model.Problem) {
 	if len(w.strays) == 0 {
 		return nil
@@ -90,11 +91,17 @@ func (w *work) outside() (out []model.Problem) {
 	for place := range w.compiler.Lost() {
 		lost[claimed{place.Service, place.Addr}] = true
 	}
+	looping := w.compiler.Looping()
 	for name, strays := range w.strays {
 		for _, s := range strays {
-			if !lost[claimed{name, s.Addr}] {
-				out = append(out, s.Problem)
+			if lost[claimed{name, s.Addr}] {
+				continue
 			}
+			p := s.Problem
+			if of, is := looping[compile.Holding{Service: name, Addr: s.Addr}]; is {
+				p = resolve.OfEndpoint(s, of, w.ranges)
+			}
+			out = append(out, p)
 		}
 	}
 	return out
