@@ -67,17 +67,20 @@ func judgeAgent(f *Facts) (out []Finding) {
 
 // OfProblem says a Problem in one line: object and field, what is wrong and what to do, and the
 // reason, by which pages name it. It is checked at the place of the object, which stands for
-// check then. A check that is the object itself is not said twice.
+// check then. A check that is the object itself, or its file, is not said twice.
 func OfProblem(v Verdict, check string, p *api.Problem) Finding {
+	about, field := []string{p.Kind, p.Object}, p.Field
 	if at := p.Place.String(); at != "" {
 		check = at
 	}
-	about := []string{p.Kind, p.Object}
+	if p.Kind == "File" && p.Place.File != "" {
+		about, field = nil, strings.TrimPrefix(strings.TrimPrefix(field, p.Place.Item), ".")
+	}
 	if check == p.Object {
 		about = nil
 	}
-	if p.Field != "" {
-		about = append(about, p.Field)
+	if field != "" {
+		about = append(about, field)
 	}
 	found := p.Message + " (" + p.Reason + ")"
 	if len(about) > 0 {

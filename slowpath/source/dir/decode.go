@@ -33,7 +33,7 @@ func Decode(file string, b []byte) ([]Object, []model.Problem) {
 	for _, d := range split(b) {
 		r := decodeDocument(file, d)
 		objects = append(objects, r.objects...)
-		problems = append(problems, r.problems...)
+		problems = append(problems, r.problems.told()...)
 	}
 	return objects, problems
 }
@@ -41,7 +41,7 @@ func Decode(file string, b []byte) ([]Object, []model.Problem) {
 // result is what one document says.
 type result struct {
 	objects  []Object
-	problems []model.Problem
+	problems problems
 	broken   bool // something in it could not be read
 }
 
@@ -51,6 +51,7 @@ type reader struct {
 	file  string
 	doc   document
 	about described // the object that is read now
+	item  string    // of a list; empty: the document
 }
 
 func decodeDocument(file string, d document) result {
@@ -59,7 +60,7 @@ func decodeDocument(file string, d document) result {
 	if !json.Valid(text) { // JSON is YAML, and read much faster
 		var err error
 		if text, err = yaml.YAMLToJSONStrict(d.text); err != nil {
-			r.wrong("", "NotYAML", "%s; correct the document", shiftLines(err, d.line))
+			r.notYAML(err)
 			return r.result
 		}
 	}
@@ -74,10 +75,29 @@ func (r *reader) wrong(field, reason, format string, args ...any) {
 }
 
 func (r *reader) note(field, reason, format string, args ...any) {
-	r.problems = append(r.problems, model.Problem{
-		Kind: "File", Object: documentName(r.file, r.doc.number), Field: model.Excerpt(field), Reason: reason,
-		Message: r.about.String() + " " + r.doc.place(field) + ": " + fmt.Sprintf(format, model.Excerpts(args)...),
+	r.noteAt(r.doc.lineOf(field), field, reason, format, args...)
+}
+
+func (r *reader) noteAt(line int, field, reason, format string, args ...any) {
+	message := fmt.Sprintf(format, model.Excerpts(args)...)
+	if about := r.about.String(); about != "" {
+		message = about + ": " + message
+	}
+	r.problems = append(r.problems, problem{
+		model.Problem{
+			Kind: "File", Object: documentName(r.file, r.doc.number), Field: model.Excerpt(field), Reason: reason, Message: message,
+		},
+		source.Place{File: r.file, Document: r.doc.number, Line: line, Item: r.item},
 	})
+}
+
+func (r *reader) notYAML(err error) {
+	message, line := yamlFault(err, r.doc.line)
+	if line == 0 {
+		line = r.doc.first()
+	}
+	r.noteAt(line, "", "NotYAML", "%s; correct the document", message)
+	r.broken = true
 }
 
 func documentName(file string, number int) string { return fmt.Sprintf("%s document %d", file, number) }
@@ -149,12 +169,12 @@ func (r *reader) list(at string, text []byte, meta metav1.TypeMeta) {
 		presumed = metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: meta.Kind[:len(meta.Kind)-len("List")]}
 	}
 	for i := range l.Items {
-		r.about = described{}
+		r.about, r.item = described{}, fmt.Sprintf("items[%d]", i)
 		if len(l.Items[i].Raw) == 0 { // the decoder drops a null
-			r.wrong(fmt.Sprintf("items[%d]", i), "NotAnObject", "the item is null, which is no Kubernetes object; write one, or remove the item")
+			r.wrong(r.item, "NotAnObject", "the item is null, which is no Kubernetes object; write one, or remove the item")
 			continue
 		}
-		r.object(fmt.Sprintf("items[%d]", i), l.Items[i].Raw, presumed)
+		r.object(r.item, l.Items[i].Raw, presumed)
 	}
 }
 
@@ -224,7 +244,7 @@ func (r *reader) strictly(at string, text []byte, into runtime.Object) bool {
 		return true
 	}
 	for _, f := range faults(err) {
-		r.wrong(join(at, f.field), "BadField", "%s; correct or remove it", f.message)
+		r.wrong(join(at, f.field), "BadField", "%s; %s", f.message, f.remedy)
 	}
 	return false
 }

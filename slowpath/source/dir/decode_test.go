@@ -93,33 +93,41 @@ func bomb() string {
 
 func TestMessages(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
-		{"lines are those of the file", nodeText + "---\na: 1\nb: [\nc: 2\n", "line 7"},
+		{"lines are those of the file", nodeText + "---\na: 1\nb: [\nc: 2\n", "f.yaml document 2 line 7: did not find expected ',' or ']'; correct the document"},
 		{"a type is named as people call it", strings.ReplaceAll(serviceText, "port: 80", "port: http"), "a string where a whole number up to 2147483647 is wanted"},
 		{"a number that is none of those wanted is shown", strings.ReplaceAll(serviceText, "port: 80", "port: 3.5"), "the number 3.5 where a whole number up to"},
 		{"a list where a text is wanted", strings.ReplaceAll(serviceText, "  clusterIP: ", "  type: [a]\n  clusterIP: "), "a list where a string is wanted"},
 		{"a name without end is cut", strings.ReplaceAll(serviceText, "name: web", "name: "+strings.Repeat("w", 100_000)), "… (100000 bytes)\" is no name"},
 		{"a kind without end is cut", "apiVersion: v1\nkind: " + strings.Repeat("K", 100_000), "… (100000 bytes)\" is not read"},
 		{"the version that is read is said", strings.ReplaceAll(sliceText, "k8s.io/v1", "k8s.io/v1beta1"), "write apiVersion: discovery.k8s.io/v1"},
-		{"the document is found by its line", nodeText + "---\n" + "kind: Pod\n", "document line 5: "},
-		{"a document that names nothing is found by where it begins", nodeText + "---\n" + "spec: {}\n", "document from line 4 on: "},
-		{"object and line are named, and the path is not said again", strings.ReplaceAll(serviceText, "ports:", "prots:"), "Service demo/web line 6: unknown field; correct or remove it"},
-		{"a field whose name is in several lines", strings.ReplaceAll(serviceText+"status: {}\n", "metadata: {", "metadata: {ports: 1, "), "Service demo/web from line 1 on: unknown field;"},
-		{"an object without a good name is named by its kind", strings.ReplaceAll(serviceText, "name: web", `name: "a\e[2J"`), "Service line 3: "},
-		{"a namespace that is left out is default", strings.ReplaceAll(serviceText, ", namespace: demo}", ", labls: {}}"), "Service default/web line 3: "},
-		{"an object of the second document", serviceText + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, nam: n2}\n", "Node n1 line 10: "},
-		{"an item of a list", "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: n1}\n- metadata: {name: n2}\n  spce: {}\n", "Node n2 line 6: "},
-		{"an item that is null", "apiVersion: v1\nkind: List\nitems: [null]\n", "the item is null, which is no Kubernetes object; write one, or remove the item"},
-		{"the list itself", "apiVersion: v1\nkind: NodeList\nitms: []\n", "document line 3: unknown field"},
+		{"the document is found by its line", nodeText + "---\n" + "kind: Pod\n", "f.yaml document 2 line 5: \"Pod\""},
+		{"a document that names nothing is found by where it begins", nodeText + "---\n" + "spec: {}\n", "f.yaml document 2 line 5: the object"},
+		{"object and line are named, and the path is not said again", strings.ReplaceAll(serviceText, "ports:", "prots:"), "line 6: Service demo/web: unknown field; correct or remove it"},
+		{"a field whose name is in several lines", strings.ReplaceAll(serviceText+"status: {}\n", "metadata: {", "metadata: {ports: 1, "), "line 1: Service demo/web: unknown field;"},
+		{"an object without a good name is named by its kind", strings.ReplaceAll(serviceText, "name: web", `name: "a\e[2J"`), "line 3: Service: \"a"},
+		{"a namespace that is left out is default", strings.ReplaceAll(serviceText, ", namespace: demo}", ", labls: {}}"), "line 3: Service default/web: "},
+		{"an object of the second document", serviceText + "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, nam: n2}\n", "f.yaml document 2 line 10: Node n1: "},
+		{"an item of a list", "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: n1}\n- metadata: {name: n2}\n  spce: {}\n", "f.yaml document 1 line 6 items[1]: Node n2: "},
+		{"an item that is null", "apiVersion: v1\nkind: List\nitems: [null]\n", "line 3 items[0]: the item is null, which is no Kubernetes object; write one, or remove the item"},
+		{"the list itself", "apiVersion: v1\nkind: NodeList\nitms: []\n", "f.yaml document 1 line 3: unknown field"},
+		{"a word that YAML takes for true", strings.ReplaceAll(serviceText, "name: web", "name: y"), "line 3: Service: true or false where a string is wanted; quote it"},
+		{"a number where a string is wanted", strings.ReplaceAll(serviceText, "name: web", "name: 8080"), "line 3: Service: a number where a string is wanted; quote it"},
+		{"a list where a string is wanted is not to be quoted", strings.ReplaceAll(serviceText, "name: web", "name: [web]"), "a list where a string is wanted; correct or remove it"},
+		{"a key twice", nodeText + "---\n" + serviceText + "  ports: []\n", "f.yaml document 2 line 11: key \"ports\" already set in map; correct the document"},
+		{"two keys twice", nodeText + "---\n" + serviceText + "  ports: []\nkind: Service\n", "f.yaml document 2 line 11: key \"ports\" already set in map, line 12: key \"kind\" already set in map; correct the document"},
 		{"several unknown fields are a Problem each", strings.ReplaceAll(serviceText, "clusterIP", "clusterIp") + "spce: {}\n", "unknown field;"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, problems := Decode("f.yaml", []byte(tc.in))
-			if len(problems) == 0 {
+			var found problems
+			for _, d := range split([]byte(tc.in)) {
+				found = append(found, decodeDocument("f.yaml", d).problems...)
+			}
+			if len(found) == 0 {
 				t.Fatal("no Problem")
 			}
-			for _, p := range problems {
-				if !strings.Contains(p.Message, tc.want) || strings.Contains(p.Field, ".") && strings.Contains(p.Message, p.Field) {
-					t.Errorf("%+v, want %q in the message, and the field not said again", p, tc.want)
+			for _, p := range found {
+				if said := p.place.String() + ": " + p.Message; !strings.Contains(said, tc.want) || strings.Contains(said, "\n") || strings.Contains(p.Field, ".") && strings.Contains(p.Message, p.Field) {
+					t.Errorf("%+v, want %q in one line of place and message, and the field not said again", p, tc.want)
 				}
 			}
 		})

@@ -13,7 +13,7 @@ import (
 // deliver compares what the files say with what was delivered. triggers says when each
 // file that was read, or is gone, changed.
 func (d *folder) deliver(triggers map[string]time.Time) (out []source.Change) {
-	now := make(Places, len(d.delivered))
+	now := make(map[objectKey]*Object, len(d.delivered))
 	latest := time.Time{}
 	for _, t := range triggers {
 		if t.After(latest) {

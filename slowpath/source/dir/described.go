@@ -15,12 +15,12 @@ type described struct {
 	text []byte // JSON
 }
 
-// String is kind and name of the object; "document" when it does not say them.
+// String is kind and name of the object; empty when it does not say them.
 func (d described) String() string {
 	switch source.Kind(d.kind) {
 	case source.Service, source.EndpointSlice, source.Node, source.ServiceCIDR:
 	default:
-		return "document"
+		return ""
 	}
 	var o struct{ Metadata json.RawMessage }
 	var meta struct{ Namespace, Name json.RawMessage }

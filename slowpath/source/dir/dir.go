@@ -127,8 +127,8 @@ func (r *run) pass(now time.Time) {
 	if stopped(r.patience.stop) { // what was not waited for is no Problem
 		return
 	}
-	taken := r.delivered
-	r.places.Store(&taken) // before anybody hears of a Problem there
+	where := r.folder.places
+	r.places.Store(&where) // before anybody hears of a Problem there
 	if out.news {
 		r.sink.Apply(out.changes, out.problems)
 	}

@@ -2,7 +2,6 @@ package dir
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -68,15 +67,15 @@ func (d *document) first() int {
 	return n
 }
 
-// place says where in the file a field is: its line, when only one line of the document
-// has a key of that name, or else where the document begins.
-func (d *document) place(field string) string {
+// lineOf is the line of the file where a field is: its own, when only one line of the document
+// has a key of that name, or else the one where the content of the document begins.
+func (d *document) lineOf(field string) int {
 	key := field[strings.LastIndexByte(field, '.')+1:]
 	key, _, _ = strings.Cut(key, "[")
 	if line := d.line + d.keyAt(key); key != "" && line >= d.line {
-		return fmt.Sprintf("line %d", line)
+		return line
 	}
-	return fmt.Sprintf("from line %d on", d.line)
+	return d.first()
 }
 
 // keyAt is the one line, from 0, that has the key; far below 0 when there is not just one.

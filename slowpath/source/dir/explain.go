@@ -16,20 +16,21 @@ import (
 type fault struct {
 	field   string // path; may be empty
 	message string // without the path
+	remedy  string
 }
 
 // faults puts an error of the decoder into words, each thing for itself.
 func faults(err error) (out []fault) {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return []fault{{wrongType.Field, fmt.Sprintf("%s where %s is wanted", given(wrongType.Value), goType(wrongType.Type))}}
+		return []fault{{wrongType.Field, fmt.Sprintf("%s where %s is wanted", given(wrongType.Value), goType(wrongType.Type)), remedy(wrongType)}}
 	}
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
-		return []fault{{"", err.Error()}}
+		return []fault{{"", err.Error(), correct}}
 	}
 	for _, e := range strict.Errors() {
-		f := fault{message: e.Error()}
+		f := fault{message: e.Error(), remedy: correct}
 		if at, ok := e.(interface{ FieldPath() string }); ok {
 			f.field = at.FieldPath()
 			f.message = strings.TrimSuffix(f.message, fmt.Sprintf(" %q", f.field))
@@ -37,6 +38,17 @@ func faults(err error) (out []fault) {
 		out = append(out, f)
 	}
 	return out
+}
+
+const correct = "correct or remove it"
+
+// remedy is what to do about a value of the wrong type. YAML takes more words for true and false,
+// and more for numbers, than people who write a name think of.
+func remedy(wrong *json.UnmarshalTypeError) string {
+	if kind, _, _ := strings.Cut(wrong.Value, " "); wrong.Type.Kind() == reflect.String && (kind == "bool" || kind == "number") {
+		return "quote it"
+	}
+	return correct
 }
 
 // given is what was found, as people who write YAML call it.
@@ -73,15 +85,35 @@ func goType(t reflect.Type) string {
 	return "a " + t.String()
 }
 
-var lineNumber = regexp.MustCompile(`line (\d+)`)
+var (
+	lineNumber = regexp.MustCompile(`line (\d+)`)
+	lineFirst  = regexp.MustCompile(`^line (\d+): `)
+)
 
-// shiftLines makes line numbers in a document those of its file.
-func shiftLines(err error, first int) string {
-	return lineNumber.ReplaceAllStringFunc(err.Error(), func(s string) string {
+// yamlFault puts an error of the YAML reader into one line of words. The lines that they name
+// are those of the file, in which the document begins at line first. line is the first one that
+// the error names, and is not in the words; 0: it names none.
+func yamlFault(err error, first int) (message string, line int) {
+	text := lineNumber.ReplaceAllStringFunc(err.Error(), func(s string) string {
 		n, err := strconv.Atoi(strings.TrimPrefix(s, "line "))
 		if err != nil {
 			return s
 		}
 		return fmt.Sprintf("line %d", n+first-1)
 	})
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	var faults []string
+	for s := range strings.Lines(text) {
+		if s = strings.TrimSpace(s); s != "" {
+			faults = append(faults, s)
+		}
+	}
+	message = strings.Join(faults, ", ")
+	if at := lineFirst.FindStringSubmatch(message); at != nil {
+		line, _ = strconv.Atoi(at[1]) // 0 where it is no number
+		message = message[len(at[0]):]
+	}
+	return message, line
 }

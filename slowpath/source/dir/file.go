@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lace-cni.io/lace/control/model"
+	"lace-cni.io/lace/slowpath/source"
 )
 
 // file is what a file of the folder says, or said when it was last right.
@@ -14,7 +15,7 @@ type file struct {
 	version  version // that was read; zero: to be read again
 	objects  []Object
 	kept     []Object // objects of before that a wrong file does not show any more
-	problems []model.Problem
+	problems problems
 	results  map[uint64]result // by document text, so that only what changed is parsed
 
 	unsettled time.Time // since when it differs and is not quiet; zero: it does not
@@ -53,7 +54,7 @@ func (f *file) take(b []byte, v version, seed maphash.Seed, stop <-chan struct{}
 
 // keep leaves the objects as they were and says why.
 func (f *file) keep(reason, message string) {
-	f.problems = []model.Problem{{Kind: "File", Object: f.name, Reason: reason, Message: message}}
+	f.problems = problems{{model.Problem{Kind: "File", Object: f.name, Reason: reason, Message: message}, source.Place{File: f.name}}}
 	f.results = nil
 }
 

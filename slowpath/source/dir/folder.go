@@ -31,18 +31,19 @@ type folder struct {
 	open     func(path string, most int64) ([]byte, version, error) // read, but in tests
 	seed     maphash.Seed
 
-	files     []*file         // by name
-	delivered Places          // as delivered; another one when something has changed
-	problems  []model.Problem // as delivered
-	clashing  []model.Problem // between files
-	crowded   []model.Problem // more files than can be read
-	unread    []model.Problem // why the folder itself could not be read
+	files     []*file               // by name
+	delivered map[objectKey]*Object // another one when something has changed
+	problems  []model.Problem       // as delivered
+	places    Places                // as of the last look
+	clashing  problems              // between files
+	crowded   problems              // more files than can be read
+	unread    problems              // why the folder itself could not be read
 }
 
 func newFolder(path string, settle time.Duration) *folder {
 	return &folder{
 		path: path, settle: settle, most: 20 * settle, limits: defaultLimits, seed: maphash.MakeSeed(),
-		delivered: Places{}, patience: newPatience(), open: read,
+		delivered: map[objectKey]*Object{}, patience: newPatience(), open: read,
 	}
 }
 
@@ -62,10 +63,7 @@ func (d *folder) look(now, noticed time.Time) (out outcome) {
 	d.patience.tidy()
 	found, beyond, err := d.list()
 	if err != nil {
-		d.unread = []model.Problem{{
-			Kind: "File", Object: d.path, Reason: "FolderUnreadable",
-			Message: fmt.Sprintf("the folder cannot be read: %v; all objects stay as they were, and it is looked for again every second", err),
-		}}
+		d.unread = d.wrong("FolderUnreadable", "the folder cannot be read: %v; all objects stay as they were, and it is looked for again every second", err)
 		return d.conclude(outcome{err: err}, nil)
 	}
 	d.unread, d.crowded = nil, d.tooMany(beyond)
@@ -75,14 +73,16 @@ func (d *folder) look(now, noticed time.Time) (out outcome) {
 	return d.conclude(out, l.triggers)
 }
 
-func (d *folder) tooMany(beyond int) []model.Problem {
+// wrong is a Problem of the folder as a whole.
+func (d *folder) wrong(reason, format string, args ...any) problems {
+	return problems{{Problem: model.Problem{Kind: "File", Object: d.path, Reason: reason, Message: fmt.Sprintf(format, args...)}}}
+}
+
+func (d *folder) tooMany(beyond int) problems {
 	if beyond == 0 {
 		return nil
 	}
-	return []model.Problem{{
-		Kind: "File", Object: d.path, Reason: "TooManyFiles",
-		Message: fmt.Sprintf("%d files are not read: at most %d are, those that were there first and then in the order of their names; put several documents into one file", beyond, d.limits.files),
-	}}
+	return d.wrong("TooManyFiles", "%d files are not read: at most %d are, those that were there first and then in the order of their names; put several documents into one file", beyond, d.limits.files)
 }
 
 // conclude works out what to deliver.
@@ -90,13 +90,15 @@ func (d *folder) conclude(out outcome, triggers map[string]time.Time) outcome {
 	if len(triggers) > 0 {
 		out.changes, d.clashing = d.deliver(triggers), d.clashes()
 	}
-	problems := slices.Concat(d.unread, d.crowded)
+	all := slices.Concat(d.unread, d.crowded)
 	for _, f := range d.files {
-		problems = append(problems, f.problems...)
+		all = append(all, f.problems...)
 	}
-	problems = append(problems, d.clashing...)
-	out.news = len(out.changes) > 0 || !slices.Equal(problems, d.problems)
-	d.problems, out.problems = problems, problems
+	all = append(all, d.clashing...)
+	told := all.told()
+	out.news = len(out.changes) > 0 || !slices.Equal(told, d.problems)
+	d.problems, out.problems = told, told
+	d.places = Places{d.delivered, all.places()}
 	return out
 }
 
@@ -126,31 +128,36 @@ func (d *folder) each(yield func(placed) bool) {
 }
 
 // clashes names objects that are in more than one place, and those beyond the limit.
-func (d *folder) clashes() (out []model.Problem) {
-	first := map[objectKey]*file{}
+func (d *folder) clashes() (out problems) {
+	first := map[objectKey]*Object{}
 	beyond := 0
 	for p := range d.each {
-		holder, taken := first[p.key()]
+		used, taken := first[p.key()]
 		switch {
 		case taken && !p.kept:
-			out = append(out, model.Problem{
-				Kind: "File", Object: p.file.name, Reason: "DuplicateObject",
-				Message: fmt.Sprintf("%s %s is in %s too, which is used; remove it from one of them", p.Kind, nameFor(p.Object), holder.name),
-			})
+			out = append(out, twice(p.Object, used))
 		case taken:
 		case len(first) >= d.limits.objects:
 			beyond++
 		default:
-			first[p.key()] = p.file
+			first[p.key()] = p.Object
 		}
 	}
 	if beyond > 0 {
-		out = append(out, model.Problem{
-			Kind: "File", Object: d.path, Reason: "TooManyObjects",
-			Message: fmt.Sprintf("%d objects are not read: at most %d are, in the order of file names; remove some", beyond, d.limits.objects),
-		})
+		out = append(out, d.wrong("TooManyObjects", "%d objects are not read: at most %d are, in the order of file names; remove some", beyond, d.limits.objects)...)
 	}
 	return out
+}
+
+// twice is the Problem of an object that is used as it is written elsewhere.
+func twice(o, used *Object) problem {
+	return problem{
+		model.Problem{
+			Kind: "File", Object: documentName(o.Place.File, o.Place.Document), Field: o.Place.Item, Reason: "DuplicateObject",
+			Message: fmt.Sprintf("%s %s is at %s too, which is used; remove it from one of the two places", o.Kind, nameFor(o), used.Place),
+		},
+		o.Place,
+	}
 }
 
 func nameFor(o *Object) string {

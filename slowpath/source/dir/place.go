@@ -7,19 +7,25 @@ import (
 	"lace-cni.io/lace/slowpath/source"
 )
 
-// Places are the objects that are taken from a folder, each with where it is written. Nothing
-// in them is ever changed.
-type Places map[objectKey]*Object
+// Places are where the objects that are taken from a folder are written, and where what could
+// not be read is. Nothing in them is ever changed.
+type Places struct {
+	objects  map[objectKey]*Object
+	problems map[model.Problem]source.Place // of files
+}
 
-// Of returns where the object that a Problem is about is written, as source.Placer says.
+// Of returns the place of a Problem, as source.Placer says.
 func (ps Places) Of(p model.Problem) source.Place {
+	if at, known := ps.problems[p]; known {
+		return at
+	}
 	k := objectKey{kind: source.Kind(p.Kind)}
 	if namespace, name, both := strings.Cut(p.Object, "/"); both {
 		k.name = model.Name{Namespace: namespace, Name: name}
 	} else {
 		k.name.Name = p.Object
 	}
-	o, written := ps[k]
+	o, written := ps.objects[k]
 	if !written || k.kind == source.Node && !inNode(p.Field) {
 		return source.Place{}
 	}

@@ -62,7 +62,7 @@ func readOnce(d *folder) (*Reading, error) {
 	if out.err != nil {
 		return nil, fmt.Errorf("the folder cannot be read: %w", out.err)
 	}
-	return &Reading{Objects: d.taken(), Places: d.delivered, Problems: out.problems}, nil
+	return &Reading{Objects: d.taken(), Places: d.places, Problems: out.problems}, nil
 }
 
 // taken are the objects that were delivered.

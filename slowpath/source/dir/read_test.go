@@ -50,7 +50,7 @@ func TestReadNamesThePlaceOfEachObject(t *testing.T) {
 		"Node n1: a.yml document 1 line 1",
 		"Service demo/other: z.yaml document 1 line 1",
 		"Service demo/web: b.yaml document 1 line 4",
-		"! a.yml document 3 NotYAML", "! a.yml DuplicateObject", "! z.yaml DuplicateObject",
+		"! a.yml document 3 NotYAML", "! a.yml document 2 DuplicateObject", "! z.yaml document 2 DuplicateObject",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("objects and Problems (-want +got):\n%s", d)
