@@ -78,7 +78,8 @@ func (s *sweep) routes(stack netdev.Stack) {
 }
 
 func (s *sweep) sourcePorts(c *Config) {
-	gone, err := c.reservation().Release()
+	reservation := c.reservation()
+	gone, err := reservation.Release()
 	s.note(err, len(gone) > 0, "ports, from net.ipv4.ip_local_reserved_ports: %s", join(gone))
 }
 

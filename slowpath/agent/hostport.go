@@ -32,7 +32,9 @@ func newPortWatch(c *Config) *portWatch {
 
 // reservation is that of source ports.
 func (c *Config) reservation() hostport.Reservation {
-	return hostport.Reservation{Sys: "/proc/sys/net/ipv4", Record: c.path("reserved-ports")}
+	return hostport.Reservation{Sys: "/proc/sys/net/ipv4", Record: c.path("reserved-ports"), Amiss: func(err error) {
+		c.Log.Warn("the note of reserved ports is not as it was left, and is written anew", "err", err)
+	}}
 }
 
 // run looks every few seconds until ctx ends.

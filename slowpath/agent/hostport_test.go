@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"bytes"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"lace-cni.io/lace/control/model"
@@ -105,6 +107,39 @@ func TestNodePortsAreNotGivenToProcesses(t *testing.T) {
 	state.Services[0].Ports = state.Services[0].Ports[:1]
 	if got := w.look(state); len(got) > 0 {
 		t.Errorf("problems %v of node ports outside of that range", got)
+	}
+}
+
+// TestSpoiledNoteOfReservedPorts is logged once, and says again what Lace has reserved.
+func TestSpoiledNoteOfReservedPorts(t *testing.T) {
+	var log bytes.Buffer
+	c := config(t, &log)
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.Settings.SourcePortFirst, c.Settings.SourcePortLast = 61000, 65535
+	w := newPortWatch(&c)
+	w.reserved.Sys = portSettings(t, "32768 65535", "9000").Sys
+	note := c.path("reserved-ports")
+	for _, spoil := range []func() error{
+		func() error { return nil },
+		func() error { return os.WriteFile(note, []byte("garbage"), 0o600) },
+		func() error { return os.Remove(note) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got := w.look(nil); len(got) > 0 {
+				t.Errorf("problems %v", got)
+			}
+		}
+		if b, err := os.ReadFile(note); err != nil || string(b) != "61000-65535\nbeside 9000\n" {
+			t.Errorf("the note is %q, %v", b, err)
+		}
+	}
+	if n := strings.Count(log.String(), note); n != 2 {
+		t.Errorf("the note is in the log %d times, want one for each time:\n%s", n, &log)
 	}
 }
 

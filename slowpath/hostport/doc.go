@@ -3,9 +3,9 @@
 //
 // It owns the reading of the kernel's lists of sockets, and the reservation of the range
 // from which the fast path takes source ports, and of node ports: processes that ask the
-// kernel for any port must get none of these. It must never touch a socket, or take a reservation away that
-// somebody else made.
+// kernel for any port must get none of these. It must never touch a socket, or take a reservation
+// away that somebody else made.
 //
-// Cost: the list of listening TCP sockets and that of all UDP sockets, every few seconds,
-// and only while there are node ports.
+// Cost: every few seconds three short files, and, only while there are node ports, the list of
+// listening TCP sockets and that of all UDP sockets.
 package hostport

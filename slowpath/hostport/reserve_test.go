@@ -19,7 +19,7 @@ func settings(t *testing.T, given, reserved string) Reservation {
 	return Reservation{Sys: dir, Record: filepath.Join(dir, "record")}
 }
 
-func (r Reservation) read(t *testing.T) string {
+func (r *Reservation) read(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(r.reserved())
 	if err != nil {
@@ -106,17 +106,16 @@ func TestReleaseTakesItsOwn(t *testing.T) {
 // TestReleaseByADamagedRecord takes nothing, says which file it is, and keeps it.
 func TestReleaseByADamagedRecord(t *testing.T) {
 	r := settings(t, "1024 65535", "61000-65535\n")
-	if err := os.WriteFile(r.Record, []byte("61000-x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Release(); err == nil || !strings.Contains(err.Error(), r.Record) || r.read(t) != "61000-65535\n" {
-		t.Errorf("%v, reserved %q", err, r.read(t))
-	}
-	if _, err := r.Reserve(Span{61000, 61001}); err != nil {
-		t.Errorf("what is reserved needs no record: %v", err)
-	}
-	if _, err := os.Stat(r.Record); err != nil {
-		t.Error(err)
+	for _, text := range []string{"61000-x", "61000-65535\nbeside x", "\n"} {
+		if err := os.WriteFile(r.Record, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Release(); err == nil || !strings.Contains(err.Error(), r.Record) || r.read(t) != "61000-65535\n" {
+			t.Errorf("%q: %v, reserved %q", text, err, r.read(t))
+		}
+		if b, err := os.ReadFile(r.Record); err != nil || string(b) != text {
+			t.Errorf("the record is %q, %v; want %q", b, err, text)
+		}
 	}
 }
 

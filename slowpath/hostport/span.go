@@ -51,6 +51,16 @@ func spans(text string) (out []Span, err error) {
 // ports is a set of them.
 type ports [1 << 16]bool
 
+func portsIn(path string) (*ports, error) {
+	in, err := spansIn(path)
+	if err != nil {
+		return nil, err
+	}
+	var out ports
+	out.set(true, in...)
+	return &out, nil
+}
+
 func (p *ports) set(in bool, spans ...Span) {
 	for _, s := range spans {
 		for n := int(s.First); n <= int(s.Last); n++ {
