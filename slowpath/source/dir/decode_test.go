@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,10 @@ const (
 	sliceText   = "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: web-1, namespace: demo, labels: {kubernetes.io/service-name: web}}\naddressType: IPv4\nports: [{port: 80}]\nendpoints: [{addresses: [10.244.1.5]}]\n"
 	nodeText    = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
 )
+
+func jsonNode(name string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q}}`, name)
+}
 
 // decoded writes what Decode found: objects, then Problems with field and reason.
 func decoded(text string) string {
@@ -37,6 +42,22 @@ func TestDecode(t *testing.T) {
 			"Service default/web\nNode n1\n"},
 		{"JSON is YAML", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}`, "Node n1\n"},
 		{"braces that are not JSON are YAML", "{apiVersion: v1, kind: Node, metadata: {name: n1}}", "Node n1\n"},
+		{"JSON objects one after the other are read each", jsonNode("n1") + " " + jsonNode("n2") + "\n" + jsonNode("n3"), "Node n1\nNode n2\nNode n3\n"},
+		{"a wrong JSON object costs itself only", jsonNode("n1") + `{"kind":"Pod"}` + jsonNode("n3"), "Node n1\nNode n3\n! f.yaml document 2 kind UnknownKind\n"},
+		{"what follows JSON and is no object is named", jsonNode("n1") + " garbage\n", "Node n1\n! f.yaml document 2  NotAnObject\n"},
+		{"braces and commas that follow JSON are named", jsonNode("n1") + ",\n" + jsonNode("n2") + "]\n", "Node n1\n! f.yaml document 2  NotYAML\n"},
+		{"JSON that breaks off", jsonNode("n1") + jsonNode("n2")[:20], "Node n1\n! f.yaml document 2  NotYAML\n"},
+		{"YAML below JSON", jsonNode("n1") + "\n" + nodeText, "Node n1\nNode n1\n"},
+		{"a document behind three dots is read", nodeText + "...\n" + serviceText, "Node n1\nService demo/web\n"},
+		{"garbage behind three dots is named", nodeText + "...\ngarbage\n", "Node n1\n! f.yaml document 2  NotAnObject\n"},
+		{"what follows the brace that closes a document", "{apiVersion: v1, kind: Node, metadata: {name: n1}} garbage\n", "! f.yaml document 1  NotYAML\n"},
+		{"what is indented less than the document", "  apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\nspec: {}\n", "! f.yaml document 1  NotYAML\n"},
+		{"a directive within a document", nodeText + "%YAML 1.2\nspec: {}\n", "! f.yaml document 1  NotYAML\n"},
+		{"line breaks of another kind", strings.ReplaceAll(nodeText+"---\n"+serviceText, "\n", "\r"), "! f.yaml document 1  NotYAML\n"},
+		{"line breaks of another kind below a comment", "# c\r" + strings.ReplaceAll(nodeText, "\n", "\r"), "Node n1\n"},
+		{"line breaks of another system", strings.ReplaceAll(nodeText+"...\n"+serviceText, "\n", "\r\n"), "Node n1\nService demo/web\n"},
+		{"a document that is indented", "  apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n# c\n", "Node n1\n"},
+		{"keys in quotes", "\"apiVersion\": v1\n'kind': Node\nmetadata: {name: n1}\n", "Node n1\n"},
 		{"status is taken", serviceText + "status: {loadBalancer: {ingress: [{ip: 203.0.113.1}]}}\n", "Service demo/web\n"},
 		{"a list of different kinds", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n- {apiVersion: v1, kind: Service, metadata: {name: web}}\n",
 			"Node n1\nService default/web\n"},
@@ -94,6 +115,10 @@ func bomb() string {
 func TestMessages(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"lines are those of the file", nodeText + "---\na: 1\nb: [\nc: 2\n", "f.yaml document 2 line 7: did not find expected ',' or ']'; correct the document"},
+		{"the line of what follows a document", nodeText + "---\n{apiVersion: v1,\nkind: Node}\n\n# c\n\nspec: {}\n", "line 10: the document has ended before this, which is not read; correct"},
+		{"and when it is the line where the document ends", nodeText + "---\n{kind: Node} garbage\n", "line 5: the document has ended before this"},
+		{"the line of what follows JSON", jsonNode("n1") + "\n\n%\n", "line 3: could not find"},
+		{"a second document at a line break that is none", "a: 1\r---\rb: 1\n", "a second document begins at a line break that is no line feed"},
 		{"a type is named as people call it", strings.ReplaceAll(serviceText, "port: 80", "port: http"), "a string where a whole number up to 2147483647 is wanted"},
 		{"a number that is none of those wanted is shown", strings.ReplaceAll(serviceText, "port: 80", "port: 3.5"), "the number 3.5 where a whole number up to"},
 		{"a list where a text is wanted", strings.ReplaceAll(serviceText, "  clusterIP: ", "  type: [a]\n  clusterIP: "), "a list where a string is wanted"},
@@ -134,11 +159,16 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// FuzzDecode: nothing panics, and every object that comes out can be used.
+// FuzzDecode: nothing panics, every object that comes out can be used, and nothing that the text
+// holds is passed by.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(serviceText + "---\n" + sliceText + "---\n" + nodeText))
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n"))
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{"port":1}]}}`))
+	f.Add([]byte(jsonNode("n1") + jsonNode("n2") + "\n# c\n" + jsonNode("n3") + "}\n"))
+	f.Add([]byte(jsonNode("n1") + "\n%TAG ! x:\n---\n" + nodeText + "...\n" + nodeText))
+	f.Add([]byte("  apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\nspec: {}\n"))
+	f.Add([]byte("{apiVersion: v1, kind: Node, metadata: {name: n1}}\r---\rkind: Node\r"))
 	f.Add([]byte("--- {a: &x [1], b: *x}\n---\n...\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<14 {
@@ -153,10 +183,32 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("incomplete Problem %+v", p)
 			}
 		}
+		checkNothingIsLost(t, b, len(objects) > 0 && len(problems) == 0)
 		if len(objects)+len(problems) == 0 && len(split(b)) > 0 && !strings.Contains(string(b), "List") {
 			t.Errorf("a document without object and without Problem: %q", b)
 		}
 	})
+}
+
+// checkNothingIsLost: a Node that is written below the text is read, a brace that closes nothing is
+// named, and what is taken to be read to its end is.
+func checkNothingIsLost(t *testing.T, b []byte, right bool) {
+	t.Helper()
+	for _, mark := range []string{"---", "..."} {
+		objects, _ := Decode("f.yaml", []byte(string(b)+"\n"+mark+"\n"+nodeText))
+		if n := len(objects); n == 0 || objects[n-1].Kind != "Node" || objects[n-1].Name.Name != "n1" {
+			t.Errorf("the Node below %s is not read: %+v", mark, objects)
+		}
+	}
+	wide := bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) // two bytes are a letter there
+	if _, problems := Decode("f.yaml", append(bytes.Clone(b), "\n}"...)); right && !wide && len(problems) == 0 {
+		t.Error("a brace at the end is passed by")
+	}
+	for _, d := range split(b) {
+		if text, err := toJSON(d.text); err == nil && d.json == nil && text[0] == '{' && beyond(d.text) != nil {
+			t.Errorf("it is taken to be whole: %v", beyond(d.text))
+		}
+	}
 }
 
 func checkObject(t *testing.T, o *Object) {
