@@ -103,7 +103,7 @@ func serve(ctx context.Context, c *Config) error {
 	seen.ports, seen.proxies, seen.forwarding, seen.pathless = newPortWatch(c), newProxyWatch(c), newForwardingWatch(c), newPathlessWatch(c)
 	told := &herald{publisher: publisher, seen: seen, empty: newEmptiness(c.NodeName), to: c.Tell, wake: newBell()}
 	seen.ports.standing.changed, seen.forwarding.standing.changed, seen.pathless.standing.changed = told.wake.ring, told.wake.ring, told.wake.ring
-	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Changed: told.wake.ring, Log: c.Log})
+	asked = servicehealth.New(servicehealth.Config{Node: c.NodeName, Look: seen.sight, All: !c.NodePorts.Restricted(), Own: c.ports(), Changed: told.wake.ring, Log: c.Log})
 	seen.asked = asked
 	m = metrics.New(c.Version, seen.reading)
 	used = newApplied(c.path("counters"), m)

@@ -54,6 +54,9 @@ func look(c *Config) fastpath {
 	switch {
 	case err == nil:
 		f.file = file
+		if f.totals == nil && !exists(c.path("counters")) {
+			f.message = "the file counters is missing in " + c.StateDir + ", without which nobody sees whether lace-fastpath runs: start it if it does not; if it does, make room on the file system of that directory"
+		}
 	case f.alive && f.message == "":
 		f.message = err.Error()
 	}
@@ -71,6 +74,11 @@ func readTotals(path string) (*counter.Totals, string) {
 	defer r.Close()
 	t := r.Totals()
 	return &t, ""
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // living judges by the workers' signs of life: the process lives as long as one of them

@@ -101,6 +101,7 @@ func TestWhatTheNodeWaitsFor(t *testing.T) {
 		{"the source", func(s *scene) { s.published(7); s.fastpath(7, 0) }, "dir:/etc/lace", true},
 		{"the first snapshot", func(s *scene) { s.passing.Synced(); s.fastpath(0, 0) }, "first snapshot", true},
 		{"a fast path, on a new node", func(s *scene) { s.passing.Synced(); s.published(7) }, "has not run here yet", false},
+		{"a fast path whose counters nobody can read", func(s *scene) { s.passing.Synced(); s.published(7); s.sockets("attached") }, "the file counters is missing in ", false},
 		{"a fast path that is gone", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(7, time.Minute, time.Minute) }, "is not running", false},
 		{"a fast path whose workers have not begun", func(s *scene) { s.passing.Synced(); s.published(7); s.unborn() }, "is not running", false},
 		{"a fast path that has not taken the snapshot up", func(s *scene) { s.passing.Synced(); s.published(7); s.fastpath(6, 0) }, "last snapshot", true},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -105,7 +106,10 @@ func (s *Set) open(ctx context.Context, p place) (*port, error) {
 // problem says why a port is not there, in words that stay the same while that lasts.
 func (s *Set) problem(p place, err error) model.Problem {
 	why := "cannot be listened on: " + cause(err).Error()
-	if errors.Is(err, syscall.EADDRINUSE) {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && slices.Contains(s.config.Own, p.at.Port()):
+		why = "is lace-agent's own (--healthz-bind-address or --metrics-bind-address): make the Service anew so that it is given another one, or give lace-agent another address"
+	case errors.Is(err, syscall.EADDRINUSE):
 		why = "is taken by another process of the node, or by another Service: stop it, or make the Service anew so that it is given another one"
 	}
 	return model.Problem{

@@ -24,6 +24,7 @@ type Config struct {
 	Node    string        // name of this node
 	Look    func() Sight  // asked with each question, at most once in a millisecond
 	All     bool          // listen on every address of the node, whatever Announce says
+	Own     []uint16      // TCP ports at which the agent itself answers
 	Retry   time.Duration // between tries for a port that cannot be had; 0: 5 s
 	Changed func()        // told when Problems are others; may be nil
 	Log     *slog.Logger  // nil: slog.Default

@@ -165,6 +165,24 @@ func TestAPortThatIsTaken(t *testing.T) {
 	})
 }
 
+// TestAPortOfTheAgentIsTold: there is no other process to look for.
+func TestAPortOfTheAgentIsTold(t *testing.T) {
+	port := free(t)
+	w := start(t, func(c *Config) { c.Own = []uint16{port} })
+	l, err := net.Listen("tcp", at("0.0.0.0", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	w.use(1, service(port, map[int][]model.Endpoint{4: {endpoint("10.244.1.5")}}))
+	eventually(t, "a Problem that names the agent", func() error {
+		if got := w.Problems(); len(got) != 1 || !strings.Contains(got[0].Message, fmt.Sprintf("port %d is lace-agent's own (--healthz-bind-address", port)) {
+			return fmt.Errorf("%v", got)
+		}
+		return nil
+	})
+}
+
 // TestTwoServicesWithOnePort: one has it, the other a Problem, and gets it afterwards.
 func TestTwoServicesWithOnePort(t *testing.T) {
 	w, port := start(t, nil), free(t)
