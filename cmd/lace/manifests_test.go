@@ -101,6 +101,10 @@ func TestManifestsOfTheHowTo(t *testing.T) {
 func TestManifestsThatCannotBeChecked(t *testing.T) {
 	empty := t.TempDir()
 	absent := filepath.Join(empty, "absent")
+	parent, _ := unpack(t, &txtar.Archive{Files: []txtar.File{{Name: "x.yml.bak", Data: []byte("kind: [\n")}, {Name: ".x.yaml", Data: []byte("kind: [\n")}}})
+	if err := os.Mkdir(filepath.Join(parent, "manifests"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -109,7 +113,9 @@ func TestManifestsThatCannotBeChecked(t *testing.T) {
 	}{
 		{"a folder that is not there", []string{"--source-dir", absent}, 1, absent + ": no such file or directory"},
 		{"a folder that is a file", []string{"--source-dir", "main.go"}, 1, "main.go: it is no folder"},
-		{"an empty folder for programs too", []string{"--source-dir", absent, "-o", "json"}, 1, "no such file"},
+		{"a folder of folders", []string{"--source-dir", parent}, 1, "the folder " + parent + " holds no *.yaml, *.yml or *.json: hidden files, other names and sub-folders are not looked at; name the folder that holds them"},
+		{"the same for programs", []string{"--source-dir", parent, "-o", "json"}, 1, "holds no *.yaml"},
+		{"a folder that is not there for programs", []string{"--source-dir", absent, "-o", "json"}, 1, "no such file"},
 		{"no name of a folder", []string{"--source-dir", ""}, 2, "--source-dir is empty"},
 		{"ranges without a folder", []string{"--service-cidrs", "10.96.0.0/16"}, 2, "name it with --source-dir"},
 		{"a node without a folder", []string{"--node-name", "n1"}, 2, "name it with --source-dir"},

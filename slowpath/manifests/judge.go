@@ -1,8 +1,11 @@
 package manifests
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"lace-cni.io/lace/control/model"
 	"lace-cni.io/lace/slowpath/publish"
@@ -20,16 +23,19 @@ type Config struct {
 type Judgement struct {
 	Node     string              // that it was judged for
 	Objects  map[source.Kind]int // how many were taken
-	Problems []model.Problem     // that an agent would have, sorted by kind and object
-	Places   dir.Places          // of the objects
+	Problems []model.Problem     // that an agent would have: those without a place, then by place
+	Places   dir.Places          // of these
 }
 
 // Judge reads the folder at path and says which Problems an agent on that node would have. It
-// returns an error when the folder cannot be read, or when ctx ends first.
+// returns an error when the folder cannot be read or holds nothing that would be, or when ctx ends first.
 func Judge(ctx context.Context, path string, c Config) (*Judgement, error) {
 	reading, err := dir.Read(ctx, path)
 	if err != nil {
 		return nil, err
+	}
+	if reading.Files == 0 {
+		return nil, fmt.Errorf("the folder %s holds no *.yaml, *.yml or *.json: hidden files, other names and sub-folders are not looked at; name the folder that holds them", path)
 	}
 	out := &Judgement{Objects: map[source.Kind]int{}, Places: reading.Places}
 	if out.Node, err = nodeName(c.Node, reading.Objects); err != nil {
@@ -46,5 +52,17 @@ func Judge(ctx context.Context, path string, c Config) (*Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(out.Problems, func(a, b model.Problem) int {
+		return comparePlaces(out.Places.Of(a), out.Places.Of(b))
+	})
 	return out, nil
+}
+
+// comparePlaces puts places in the order in which they are read. Items come before lines: an
+// item that is read has the line of its list.
+func comparePlaces(a, b source.Place) int {
+	return cmp.Or(
+		cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document),
+		cmp.Compare(len(a.Item), len(b.Item)), cmp.Compare(a.Item, b.Item), // items[9] before items[10]
+		cmp.Compare(a.Line, b.Line))
 }

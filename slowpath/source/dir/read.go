@@ -13,8 +13,9 @@ import (
 
 // Reading is what a folder says at one moment: what a Dir delivers first.
 type Reading struct {
+	Files    int      // that count, right or wrong
 	Objects  []Object // by kind and name, each once
-	Places   Places   // of these
+	Places   Places   // of these and of the Problems
 	Problems []model.Problem
 }
 
@@ -62,7 +63,7 @@ func readOnce(d *folder) (*Reading, error) {
 	if out.err != nil {
 		return nil, fmt.Errorf("the folder cannot be read: %w", out.err)
 	}
-	return &Reading{Objects: d.taken(), Places: d.places, Problems: out.problems}, nil
+	return &Reading{Files: len(d.files), Objects: d.taken(), Places: d.places, Problems: out.problems}, nil
 }
 
 // taken are the objects that were delivered.
