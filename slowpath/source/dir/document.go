@@ -3,7 +3,6 @@ package dir
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"regexp"
 	"strings"
 )
@@ -14,6 +13,8 @@ type document struct {
 	line   int // where it starts, from 1
 	text   []byte
 	json   []byte // the object in it, when it is JSON
+
+	keys map[string]int // see keyLines; nil until they are asked for
 }
 
 // split cuts a file into documents: at lines that are --- or ..., alone or before a space, and
@@ -116,26 +117,36 @@ func (d *document) first() int {
 func (d *document) lineOf(field string) int {
 	key := field[strings.LastIndexByte(field, '.')+1:]
 	key, _, _ = strings.Cut(key, "[")
-	if line := d.line + d.keyAt(key); key != "" && line >= d.line {
-		return line
+	if d.keys == nil {
+		d.keys = keyLines(d.text)
+	}
+	if n, there := d.keys[key]; there && n != severalLines {
+		return d.line + n
 	}
 	return d.first()
 }
 
-// keyAt is the one line, from 0, that has the key; far below 0 when there is not just one.
-func (d *document) keyAt(key string) int {
-	const none = math.MinInt32
-	is := regexp.MustCompile(`(^|[\s{,"'])` + regexp.QuoteMeta(key) + `["']?\s*:`)
-	found, n := none, 0
-	for line := range bytes.Lines(d.text) {
-		switch {
-		case !is.Match(line):
-		case found != none || len(is.FindAllIndex(line, 2)) > 1:
-			return none
-		default:
-			found = n
+// severalLines is where a key is that is in more than one place.
+const severalLines = -1
+
+// keyed finds one key after the other: quotes may be around it, and a colon is behind it.
+var keyed = regexp.MustCompile(`(?:^|[\s{,"'])([^\s{}\[\],:"']+)["']?\s*:`)
+
+// keyLines are the lines, from 0, that have each key of a text, or severalLines. They are worked
+// out once for all Problems of a document, of which there may be as many as it has lines.
+func keyLines(text []byte) map[string]int {
+	out, n := map[string]int{}, 0
+	for line := range bytes.Lines(text) {
+		for at := keyed.FindSubmatchIndex(line); at != nil; at = keyed.FindSubmatchIndex(line) {
+			key := string(line[at[2]:at[3]])
+			if _, before := out[key]; before {
+				out[key] = severalLines
+			} else {
+				out[key] = n
+			}
+			line = line[at[1]:]
 		}
 		n++
 	}
-	return found
+	return out
 }

@@ -8,6 +8,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A key is found by its line, when it is in one place.
+func TestKeyLines(t *testing.T) {
+	for _, tc := range []struct {
+		in   string
+		want map[string]int
+	}{
+		{"a: 1\nb:\n  c.d/e: x\n- f : 2\n", map[string]int{"a": 0, "b": 1, "c.d/e": 2, "f": 3}},
+		{"{\"a\":{\"b\":1},\n'c' : 2,d: 3}", map[string]int{"a": 0, "b": 0, "c": 1, "d": 1}},
+		{"a: 1\nb: {a: 2}\nc: {d: 1, d: 2}\n", map[string]int{"a": severalLines, "b": 1, "c": 2, "d": severalLines}},
+		{"a\n[b]\n", map[string]int{}},
+	} {
+		if d := cmp.Diff(tc.want, keyLines([]byte(tc.in))); d != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.in, d)
+		}
+	}
+}
+
 func TestSplit(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"nothing", "", ""},
