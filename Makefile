@@ -36,7 +36,7 @@ demo: ## Run Lace on this machine: real packets as root or with sudo, else simul
 	elif sudo -n true 2>/dev/null || sudo -v -p 'password for real packets (without it the demo is simulated): '; then sudo bin/lace demo $(DEMO); \
 	else echo "no root, so the demo is simulated"; bin/lace demo $(DEMO); fi
 
-test: ## Run all tests, twelve minutes and more; those that need privileges run when the process has them
+test: ## Run all tests, ten minutes and more; those that need privileges run when the process has them
 	$(GO) build -o bin/testreport ./bench/testreport
 	bin/testreport ./...
 
