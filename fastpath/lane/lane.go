@@ -23,9 +23,9 @@
 //     packet was forwarded. What asks once and is answered once thus comes to Go once;
 //   - what is under way already (the client's direction of TCP within the node and of UDP
 //     that was answered, or of UDP whose client goes on sending without an answer; what was
-//     registered while the lane was off) when the worker has found its ring empty and has sent
-//     what it had, so that nothing that it holds is overtaken. What comes into the ring while
-//     it sends may be, by what its sender sends next, as on any network.
+//     registered while the lane was off) when the worker has sent what it had and its ring is
+//     empty, so that nothing of the flow is overtaken but what is on its way to the ring at
+//     that moment: by what its sender sends next, as on any network.
 //
 // SCTP stays with Go, whose checksum the kernel cannot mend, and so do flows of ids that
 // the kernel's generation maps have no room for, and everything while the lane is off.
@@ -159,8 +159,8 @@ func placeOf(f *conntrack.Flow) uint {
 	return uint(h * 0x9e3779b1 >> 26)
 }
 
-// Settle ends a round: drained says that the worker's ring was empty and that what was
-// received has been sent. now as for Offer.
+// Settle ends a round: drained says that what was received has been sent and that the
+// worker's ring is empty. now as for Offer.
 func (l *Lane) Settle(drained bool, now int64) {
 	if l.taken == 0 || !drained && now-l.since < patience {
 		return

@@ -132,7 +132,7 @@ func (w *Worker) round(n int) error {
 	}
 	err := errors.Join(w.fault, w.settle())
 	w.fault = nil
-	w.handOver(n < len(w.batch), now)
+	w.handOver(w.drained(n), now)
 	w.walk(tables, now)
 	w.pipeline.Lost(now, w.lost)
 	if holes, news := w.pipeline.BlackHoles(); news {
@@ -242,6 +242,16 @@ func (w *Worker) rest() error {
 		time.Sleep(pause)
 	}
 	return nil
+}
+
+// drained reports whether the round that took n frames has left none, and none has come since:
+// what Go still had of a flow would be overtaken by what the kernel carries.
+func (w *Worker) drained(n int) bool {
+	if n == len(w.batch) {
+		return false
+	}
+	waiting, _ := w.port.Backlog()
+	return waiting == 0
 }
 
 // handOver lets the kernel carry the flows that waited until the port was drained.
