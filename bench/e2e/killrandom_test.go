@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"slices"
 	"testing"
@@ -16,8 +15,6 @@ import (
 	"lace-cni.io/lace/bench/lab"
 	"lace-cni.io/lace/bench/lab/traffic"
 	"lace-cni.io/lace/fastpath/conntrack"
-	"lace-cni.io/lace/fastpath/packet"
-	"lace-cni.io/lace/fastpath/packet/frame"
 	"lace-cni.io/lace/fastpath/reason"
 	"lace-cni.io/lace/xdp"
 )
@@ -58,7 +55,8 @@ func TestKillAtRandomMoments(t *testing.T) {
 	goOn(t, l.service)
 	l.unharmed(t)
 	service, direct := l.stop(t)
-	k.noRefusals(k.calm(churn))
+	k.calm(churn)
+	k.noRefusals()
 	c.ready(t)
 	k.figures()
 	t.Logf("longest gap of Service flows %s, of others %s", service, direct)
@@ -101,20 +99,12 @@ func newKiller(t *testing.T, c *cluster) *killer {
 	return k
 }
 
-// noRefusals wants that no client was told no, by whomever, as long as it wanted anything. A
-// packet that waits for Go while its connection is handed over may come when the connection is
-// over: the server resets that, and nobody is there to be refused.
-func (k *killer) noRefusals(attempts map[netip.AddrPort][]traffic.Answer) {
+// noRefusals wants that no client was told no, by whomever.
+func (k *killer) noRefusals() {
 	k.t.Helper()
 	for name, w := range k.watchdogs {
 		seen, err := w.Stop(k.t.Context())
 		k.must(k.t, err)
-		all := len(seen)
-		seen = slices.DeleteFunc(seen, func(r lab.Refusal) bool {
-			f, err := frame.Decode(r.Frame)
-			return err == nil && f.Protocol == packet.ProtocolTCP && f.Flags == packet.FlagRST && over(attempts[f.Dst], r.At)
-		})
-		k.t.Logf("%s: %d resets behind the end of connections", name, all-len(seen))
 		for i, r := range seen {
 			if i == 5 {
 				break
@@ -122,17 +112,6 @@ func (k *killer) noRefusals(attempts map[netip.AddrPort][]traffic.Answer) {
 			k.t.Errorf("%s was refused something at %s (%d in all): % x", name, r.At.Format(time.StampMicro), len(seen), r.Frame[:min(len(r.Frame), 80)])
 		}
 	}
-}
-
-// over reports whether the last attempt that began before at had ended by then.
-func over(attempts []traffic.Answer, at time.Time) bool {
-	var last traffic.Answer
-	for _, a := range attempts {
-		if a.Start.Before(at) && a.Start.After(last.Start) {
-			last = a
-		}
-	}
-	return !last.Start.IsZero() && last.Start.Add(last.Took).Before(at)
 }
 
 // churn opens new connections all the time, so that kills meet them at every stage.
@@ -150,18 +129,15 @@ func (k *killer) churn() (all []*lab.Attempts) {
 }
 
 // calm ends the churn. A connection that began while the fast path was dead may have given
-// up waiting; no other outcome than that and an answer is good. It returns all attempts by the
-// client's address.
-func (k *killer) calm(all []*lab.Attempts) map[netip.AddrPort][]traffic.Answer {
+// up waiting; no other outcome than that and an answer is good.
+func (k *killer) calm(all []*lab.Attempts) {
 	k.t.Helper()
-	attempts := map[netip.AddrPort][]traffic.Answer{}
 	outcomes := map[traffic.Outcome]int{}
 	for _, a := range all {
 		answers, err := a.Stop(k.t.Context())
 		k.must(k.t, err)
 		for _, one := range answers {
 			outcomes[one.Outcome]++
-			attempts[one.Local] = append(attempts[one.Local], one)
 			if one.Outcome != traffic.OK && one.Outcome != traffic.Timeout {
 				k.t.Errorf("a new connection from %s: %s", one.Local, one)
 			}
@@ -171,7 +147,6 @@ func (k *killer) calm(all []*lab.Attempts) map[netip.AddrPort][]traffic.Answer {
 	if outcomes[traffic.OK] == 0 {
 		k.t.Error("no new connection was answered at all")
 	}
-	return attempts
 }
 
 // wait begins a TCP connection of each family that nobody can decide about, and returns
