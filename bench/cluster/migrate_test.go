@@ -106,6 +106,7 @@ func TestReplaceKubeProxy(t *testing.T) {
 				m.eventually("rules on "+n.Name, func() error { return m.laid(n) })
 			}
 		})
+		m.answeredAhead(m.Node("n1"))
 		m.goOn(metFirst)
 	})
 
@@ -120,7 +121,7 @@ func TestReplaceKubeProxy(t *testing.T) {
 		})
 	})
 
-	part("the kernel forgets what it tracked of the node's own calls: UDP goes on, TCP connections are reset or go on, none hangs", func() {
+	part("the kernel forgets what it tracked between the node and Services: UDP goes on, TCP connections are reset or go on, none hangs", func() {
 		m.hands(func() {
 			for _, n := range m.Nodes() {
 				m.forget(n)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -297,15 +298,36 @@ func (m *migration) refused(n *lab.Node, why string) {
 	}
 }
 
-// forget deletes what the kernel tracks of a node's own calls to Services. The program ends
-// with 1 where there is nothing to delete.
+// aheadOfCall is the port of a call of the node's whose answer is tracked before the call is.
+const aheadOfCall = 45000
+
+// answeredAhead opens a flow of the node's that the kernel tracks as one that the Service
+// began. That happens to whichever answer is under way when the node's first rule that asks
+// for tracking is laid; here the entry is made by hand, so that there is one in every run.
+func (m *migration) answeredAhead(n *lab.Node) {
+	m.t.Helper()
+	to := m.to(n.Name, 1)
+	_, err := runIn(m.t.Context(), n.PID(), "conntrack", "-I", "-p", "udp", "-t", "120",
+		"-s", to.Addr().String(), "--sport", strconv.Itoa(int(to.Port())), "-d", n.Addr4.String(), "--dport", strconv.Itoa(aheadOfCall))
+	m.must(err)
+	s, err := n.StartStream(m.t.Context(), traffic.Stream{
+		Request: traffic.Request{Network: "udp", From: netip.AddrPortFrom(n.Addr4, aheadOfCall), To: to, Timeout: patience}, Every: 20 * time.Millisecond,
+	})
+	m.must(err)
+	m.flows = append(m.flows, &opened{n.Name, "udp", s})
+}
+
+// forget deletes what the kernel tracks between a node and Services, whoever began. The
+// program ends with 1 where there is nothing to delete.
 func (m *migration) forget(n *lab.Node) {
 	m.t.Helper()
 	for i, family := range []string{"ipv4", "ipv6"} {
-		out, err := runIn(m.t.Context(), n.PID(), "conntrack", "-D", "-f", family,
-			"--orig-src", []netip.Addr{n.Addr4, n.Addr6}[i].String(), "--orig-dst", lab.ServiceRanges[i].String())
-		if err != nil && !strings.Contains(out, " 0 flow entries have been deleted") {
-			m.t.Fatal(err)
+		node, services := []netip.Addr{n.Addr4, n.Addr6}[i].String(), lab.ServiceRanges[i].String()
+		for _, way := range [][2]string{{node, services}, {services, node}} {
+			out, err := runIn(m.t.Context(), n.PID(), "conntrack", "-D", "-f", family, "--orig-src", way[0], "--orig-dst", way[1])
+			if err != nil && !strings.Contains(out, " 0 flow entries have been deleted") {
+				m.t.Fatal(err)
+			}
 		}
 	}
 }
