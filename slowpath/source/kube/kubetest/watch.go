@@ -50,6 +50,9 @@ func (a *Server) watch(w http.ResponseWriter, r *http.Request, q *query) {
 	w.(http.Flusher).Flush()
 	after := q.version
 	if q.initial {
+		if !a.dawdle(r) { // before it looks: what is written meanwhile is in the list
+			return
+		}
 		all, version := a.at(q)
 		for _, o := range all {
 			if !a.dawdle(r) {
@@ -57,9 +60,6 @@ func (a *Server) watch(w http.ResponseWriter, r *http.Request, q *query) {
 			}
 			s.send("ADDED", o)
 			w.(http.Flusher).Flush()
-		}
-		if !a.dawdle(r) {
-			return
 		}
 		s.bookmark(version, true)
 		after = version
