@@ -57,12 +57,11 @@ func sendShuffled(from, to netip.AddrPort, payload []byte) error {
 	return nil
 }
 
-// disorder shuffles fragments and puts copies of some of them among the others, but not
+// disorder shuffles fragments and puts one copy of some of them among the others, but not
 // behind the last: a copy that comes when its datagram is complete begins another one.
 func disorder(all [][]byte) [][]byte {
-	n := len(all)
-	for i := 0; i < n; i += 4 {
-		all = append(all, all[rand.IntN(n)])
+	for _, i := range rand.Perm(len(all))[:(len(all)+3)/4] {
+		all = append(all, all[i])
 	}
 	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 	last := all[len(all)-1]
