@@ -76,6 +76,9 @@ func (w *wirer) port(p model.Port) {
 	if p.Delivery == model.Stack {
 		r.Flags |= table.PortStack
 	}
+	if p.Near {
+		r.Flags |= table.PortNear
+	}
 	err := r.SetDevice(p.Device)
 	if err == nil {
 		err = w.accept(&r)

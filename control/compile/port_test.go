@@ -70,6 +70,26 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
+// TestNear: what is behind a veth is near, and no other port.
+func TestNear(t *testing.T) {
+	a := twoPods()
+	for i := range a.Ports {
+		a.Ports[i].Near = a.Ports[i].Device == "eth1"
+	}
+	c := compile.New(nil)
+	c.SetAttachments(a)
+	seen := 0
+	for _, p := range snapshot(t, c, 1).Ports() {
+		seen++
+		if got, want := p.Flags&table.PortNear != 0, p.Device() == "eth1"; got != want {
+			t.Errorf("%s is near: %v, want %v", p.Device(), got, want)
+		}
+	}
+	if seen != len(a.Ports) {
+		t.Errorf("%d ports, want %d", seen, len(a.Ports))
+	}
+}
+
 func deviceTo(s *table.Snapshot, addr string) string {
 	a := packetAddr(addr)
 	id := uint16(0)

@@ -231,6 +231,7 @@ type Port struct {
 	HostMAC   [6]byte
 	PeerMAC   [6]byte
 	Delivery  Delivery     // of new flows from or to what is behind it
+	Near      bool         // of an uplink: a veth, behind which this machine's own processors work
 	Addresses []netip.Addr // that live behind it: the pod's, or the node's for the host port
 }
 

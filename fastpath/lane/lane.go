@@ -8,11 +8,11 @@
 //
 // A flow is handed over as soon as the kernel overtakes nothing that Go has of it:
 //
-//   - TCP over an uplink when it is registered, in both directions: behind a SYN nothing is
+//   - TCP over a wire when it is registered, in both directions: behind a SYN nothing is
 //     sent before it was answered, and the answer is the lane's already. A SYN itself always
 //     comes to Go;
-//   - the replies of TCP within the node when it is registered. Its client's packets stay
-//     with Go until one has followed the answer. In the lane the ACK that opens the connection
+//   - the replies of near TCP when it is registered: within the node, or over an uplink that is
+//     a veth. Its client's packets stay with Go until one has followed the answer. In the lane the ACK that opens the connection
 //     would be processed where the answer was, on the worker's processor, and what the client
 //     says next where the client runs; a server's kernel that meets both at a time may know
 //     the connection by neither its request nor itself, and reset it (inet_ehash_insert in
@@ -21,7 +21,7 @@
 //     is the kernel's even then;
 //   - the replies of UDP when it is registered, for none is under way before the first
 //     packet was forwarded. What asks once and is answered once thus comes to Go once;
-//   - what is under way already (the client's direction of TCP within the node and of UDP
+//   - what is under way already (the client's direction of near TCP and of UDP
 //     that was answered, or of UDP whose client goes on sending without an answer; what was
 //     registered while the lane was off) when the worker has sent what it had and its ring is
 //     empty, so that nothing of the flow is overtaken but what is on its way to the ring at
@@ -72,22 +72,22 @@ type Lane struct {
 func New(flows *conntrack.Table) *Lane { return &Lane{flows: flows} }
 
 // Begin says in both directions of a flow that is about to be registered who is to move
-// its packets. within: neither end lies beyond an uplink.
-func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8, within bool) {
+// its packets. near: neither end lies beyond a wire.
+func (l *Lane) Begin(fwd, rev *conntrack.Flow, protocol uint8, near bool) {
 	fwd.Mode, rev.Mode = conntrack.ModeGo, conntrack.ModeGo
 	if !carries(protocol, fwd) {
 		return
 	}
 	rev.Mode = conntrack.ModeLane
 	switch {
-	case protocol == packet.ProtocolTCP && within:
+	case protocol == packet.ProtocolTCP && near:
 		fwd.Mode = conntrack.ModeOpening
 	case protocol == packet.ProtocolTCP:
 		fwd.Mode = conntrack.ModeLane
 	}
 }
 
-// Reopen takes the client's direction of a connection within the node back to Go, one of whose
+// Reopen takes the client's direction of a near connection back to Go, one of whose
 // SYNs Go is about to forward: behind a reset it may open a new connection, of which the same
 // holds as of any. Where it opens none the client's next packet hands it over again.
 func (l *Lane) Reopen(f *conntrack.Flow) {

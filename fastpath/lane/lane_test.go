@@ -54,16 +54,16 @@ func (f flow) tuple(reply bool) conntrack.Tuple {
 func (n *node) register(f flow) { n.enter(f, false, false) }
 
 // begin registers a flow as the pipeline does while the lane is on.
-func (n *node) begin(f flow, within bool) { n.enter(f, true, within) }
+func (n *node) begin(f flow, near bool) { n.enter(f, true, near) }
 
-func (n *node) enter(f flow, begins, within bool) {
+func (n *node) enter(f flow, begins, near bool) {
 	n.t.Helper()
 	fwd, rev := conntrack.Flow{Tuple: f.tuple(false)}, conntrack.Flow{Tuple: f.tuple(true)}
 	fwd.Rewrite = conntrack.Rewrite{Src: fwd.Src, Dst: rev.Src, SrcPort: f.port, DstPort: 8080}
 	rev.Rewrite = conntrack.Rewrite{Src: fwd.Dst, Dst: fwd.Src, SrcPort: 80, DstPort: f.port}
 	fwd.Frontend, fwd.Backend, rev.Frontend, rev.Backend = f.frontend, f.backend, f.frontend, f.backend
 	if begins {
-		n.lane.Begin(&fwd, &rev, f.protocol, within)
+		n.lane.Begin(&fwd, &rev, f.protocol, near)
 	}
 	if r := n.flows.Insert(&fwd, &rev, conntrack.Tick(n.now)); r != conntrack.Inserted {
 		n.t.Fatalf("not registered: %v", r)
@@ -107,14 +107,14 @@ func TestHowAFlowBegins(t *testing.T) {
 	for _, c := range []struct {
 		sentence    string
 		flow        flow
-		within      bool
+		near        bool
 		there, back conntrack.Mode
 		installed   int
 	}{
 		{"TCP over a wire is handed over: nothing follows a SYN before its answer", flow{packet.ProtocolTCP, 4000, 1, 1}, false, lane, lane, 1},
-		{"of TCP within the node the answers", flow{packet.ProtocolTCP, 4000, 1, 1}, true, opening, lane, 0},
+		{"of near TCP the answers", flow{packet.ProtocolTCP, 4000, 1, 1}, true, opening, lane, 0},
 		{"of UDP the answers, for none is under way", flow{packet.ProtocolUDP, 4000, 1, 1}, false, golang, lane, 0},
-		{"of UDP within the node no more", flow{packet.ProtocolUDP, 4000, 1, 1}, true, golang, lane, 0},
+		{"of near UDP no more", flow{packet.ProtocolUDP, 4000, 1, 1}, true, golang, lane, 0},
 		{"of SCTP nothing", flow{packet.ProtocolSCTP, 4000, 1, 1}, true, golang, golang, 0},
 		{"a frontend with the last id that the kernel has room for", flow{packet.ProtocolTCP, 4000, FrontendIDs - 1, 1}, false, lane, lane, 1},
 		{"none with an id beyond", flow{packet.ProtocolTCP, 4000, FrontendIDs, 1}, true, golang, golang, 0},
@@ -122,7 +122,7 @@ func TestHowAFlowBegins(t *testing.T) {
 		{"none with an id beyond", flow{packet.ProtocolUDP, 4000, 1, BackendIDs}, false, golang, golang, 0},
 	} {
 		n := newNode(t)
-		n.begin(c.flow, c.within)
+		n.begin(c.flow, c.near)
 		fwd, rev := n.find(c.flow, false), n.find(c.flow, true)
 		if fwd.Mode != c.there || rev.Mode != c.back {
 			t.Errorf("%s: there in mode %d, back in mode %d, want %d and %d", c.sentence, fwd.Mode, rev.Mode, c.there, c.back)

@@ -60,6 +60,21 @@ func moveAs(there, back conntrack.Mode, backend string) step {
 	}}
 }
 
+// movesOutside is moveAs for a connection of a client outside to web.
+func movesOutside(there, back conntrack.Mode) step {
+	return step{then: func(w *world) {
+		w.t.Helper()
+		for sends, want := range map[string]conntrack.Mode{"outside:4000 > vip:80": there, "web:8080 > outside:4000": back} {
+			if got := w.flowOf(sends).Mode; got != want {
+				w.t.Errorf("%s is in mode %d, want %d", sends, got, want)
+			}
+		}
+	}}
+}
+
+// near makes an uplink a veth.
+func near(p *table.Port) { p.Flags |= table.PortNear }
+
 // onlyOpening checks that the kernel moves the replies of a backend, and Go what they answer,
 // as far as it has room for it.
 func onlyOpening(backend string) step {
@@ -73,6 +88,7 @@ func TestHandingOver(t *testing.T) {
 	opensAgain := opens
 	opensAgain.is = reason.Established
 	opensFar := step{sends: "client:4000 > vip:80", flags: syn, is: reason.NewFlow, becomes: "client:4000 > remote:8080", via: "direct wire", ttl: -1}
+	opensHere := step{sends: "outside:4000 > vip:80", at: "in wire", flags: syn, is: reason.NewFlow, becomes: "outside:4000 > web:8080", via: "direct web", ttl: -1}
 	opensFarAgain := opensFar
 	opensFarAgain.is = reason.Established
 	play(t, []scenario{
@@ -81,6 +97,28 @@ func TestHandingOver(t *testing.T) {
 			over:     onlyTCP,
 			given:    laneOn("remote:8080"),
 			steps:    steps(opensFar, moves(conntrack.ModeLane, "remote:8080")),
+		},
+		{
+			sentence: "but over a veth as one within the node",
+			over:     onlyTCP,
+			given:    func(w *world) { laneOn("remote:8080")(w); w.port("wire", near) },
+			steps: steps(opensFar, onlyOpening("remote:8080"), wait, onlyOpening("remote:8080"), opensFarAgain, onlyOpening("remote:8080"),
+				step{sends: "remote:8080 > client:4000", at: "in wire", flags: syn | ack, is: reason.Reply, becomes: "vip:80 > client:4000", via: "direct client", ttl: -1},
+				wait, onlyOpening("remote:8080"),
+				step{sends: "client:4000 > vip:80", flags: ack, is: reason.Established, becomes: "client:4000 > remote:8080", via: "direct wire", ttl: -1},
+				onlyOpening("remote:8080"), wait, moves(conntrack.ModeLane, "remote:8080")),
+		},
+		{
+			sentence: "a connection from outside is handed over with its SYN",
+			over:     onlyTCP,
+			given:    laneOn("web:8080"),
+			steps:    steps(opensHere, movesOutside(conntrack.ModeLane, conntrack.ModeLane)),
+		},
+		{
+			sentence: "but one that comes over a veth as one within the node",
+			over:     onlyTCP,
+			given:    func(w *world) { laneOn("web:8080")(w); w.port("wire", near) },
+			steps:    steps(opensHere, movesOutside(conntrack.ModeOpening, conntrack.ModeLane)),
 		},
 		{
 			sentence: "of a connection within the node the answers are handed over at once, the rest when Go has sent on what follows the first of them",

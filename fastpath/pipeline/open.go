@@ -142,14 +142,17 @@ func (pl *Pipeline) describe(frontend *table.Frontend, backend *table.Backend) {
 	}
 	pl.flow.Flags, pl.peer.Flags = flags, flags
 	if v.tables.Settings().Lane != 0 {
-		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol, v.within(&pl.flow))
+		pl.lane.Begin(&pl.flow, &pl.peer, v.packet.Protocol, v.near(&pl.flow))
 	}
 }
 
-// within reports whether neither end of the flow lies beyond an uplink.
-func (v *visit) within(f *conntrack.Flow) bool {
-	in, out := v.tables.Port(f.In), v.tables.Port(f.Target)
-	return in != nil && in.Kind != table.PortUplink && out != nil && out.Kind != table.PortUplink
+// near reports whether neither end of the flow lies beyond a wire.
+func (v *visit) near(f *conntrack.Flow) bool {
+	return isNear(v.tables.Port(f.In)) && isNear(v.tables.Port(f.Target))
+}
+
+func isNear(p *table.Port) bool {
+	return p != nil && (p.Kind != table.PortUplink || p.Flags&table.PortNear != 0)
 }
 
 // decision is one direction of a flow, from one port to another, but for what it

@@ -100,7 +100,7 @@ func (pl *Pipeline) goOn() reason.Reason {
 	if r := pl.forward(); r != reason.None {
 		return r
 	}
-	if v.opening() && v.within(f) {
+	if v.opening() && v.near(f) {
 		pl.lane.Reopen(f)
 	}
 	if f.Mode != conntrack.ModeLane && v.tables.Settings().Lane != 0 {

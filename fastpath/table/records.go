@@ -14,9 +14,14 @@ const (
 // PortFlags say how packets of a port are treated.
 type PortFlags uint8
 
-// PortStack: the node's own stack routes new flows of clients and backends behind the port.
-// Without it they are delivered past the stack.
-const PortStack PortFlags = 1
+const (
+	// PortStack: the node's own stack routes new flows of clients and backends behind the
+	// port. Without it they are delivered past the stack.
+	PortStack PortFlags = 1 << iota
+	// PortNear, of an uplink: it is no wire but a veth, whose other end's packets are processed
+	// by this machine's processors, several of one flow at a time. Those of hosts and pods always are.
+	PortNear
+)
 
 // HostPort is the fixed id of the node itself. 0 is no port; others start at 2.
 const HostPort uint16 = 1

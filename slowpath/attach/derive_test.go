@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -300,6 +301,23 @@ func TestMACAddressesOfAPodsPort(t *testing.T) {
 	}
 	if len(want) != 0 {
 		t.Errorf("no port for %v", want)
+	}
+}
+
+// TestUplinksThatAreNear: a veth is, hardware is not.
+func TestUplinksThatAreNear(t *testing.T) {
+	w := newWorld(t)
+	w.routed("vethA", "10.244.1.5")
+	w.link(netdev.Link{Name: "eth1"})
+	w.address("eth1", "10.9.0.1/24")
+	w.route("10.244.2.0/24", "10.9.0.2", "eth1")
+	near := map[string]bool{}
+	got, _ := w.derive(newIDs(nil))
+	for _, p := range got.Ports {
+		near[p.Device] = p.Near
+	}
+	if want := map[string]bool{"eth0": true, "eth1": false, "vethA": false}; !maps.Equal(near, want) {
+		t.Errorf("near are %v, want %v", near, want)
 	}
 }
 

@@ -99,7 +99,7 @@ func (d *derivation) uplinkPorts() []model.Port {
 	for _, l := range d.Links {
 		if d.uplinks[l.Index] {
 			out = append(out, model.Port{
-				Kind: model.PortUplink, Device: l.Name, Ifindex: l.Index, MTU: l.MTU, HostMAC: l.MAC,
+				Kind: model.PortUplink, Device: l.Name, Ifindex: l.Index, MTU: l.MTU, HostMAC: l.MAC, Near: l.Kind == netdev.KindVeth,
 			})
 		}
 	}
