@@ -12,13 +12,13 @@
 //     sent before it was answered, and the answer is the lane's already. A SYN itself always
 //     comes to Go;
 //   - the replies of near TCP when it is registered: within the node, or over an uplink that is
-//     a veth. Its client's packets stay with Go until one has followed the answer. In the lane the ACK that opens the connection
-//     would be processed where the answer was, on the worker's processor, and what the client
-//     says next where the client runs; a server's kernel that meets both at a time may know
-//     the connection by neither its request nor itself, and reset it (inet_ehash_insert in
-//     net/ipv4/inet_hashtables.c). A SYN on a connection that is there may
-//     open it anew behind a reset, and puts it back to this. What is too long for the trunk
-//     is the kernel's even then;
+//     a veth. Its client's packets stay with Go until one has followed the answer. In the lane
+//     the ACK that opens the connection would be processed where the answer was, on the
+//     worker's processor, and what the client says next where the client runs; a server's
+//     kernel that meets both at a time may know the connection by neither its request nor
+//     itself, and reset it (inet_ehash_insert in net/ipv4/inet_hashtables.c). A SYN on a
+//     connection that is there may open it anew behind a reset, and puts it back to this. What
+//     is too long for the trunk is the kernel's even then;
 //   - the replies of UDP when it is registered, for none is under way before the first
 //     packet was forwarded. What asks once and is answered once thus comes to Go once;
 //   - what is under way already (the client's direction of near TCP and of UDP

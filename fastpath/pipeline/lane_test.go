@@ -50,21 +50,13 @@ func moves(want conntrack.Mode, backend string) step { return moveAs(want, want,
 func onlyBack(backend string) step { return moveAs(conntrack.ModeGo, conntrack.ModeLane, backend) }
 
 func moveAs(there, back conntrack.Mode, backend string) step {
-	return step{then: func(w *world) {
-		w.t.Helper()
-		for sends, want := range map[string]conntrack.Mode{"client:4000 > vip:80": there, backend + " > client:4000": back} {
-			if got := w.flowOf(sends).Mode; got != want {
-				w.t.Errorf("%s is in mode %d, want %d", sends, got, want)
-			}
-		}
-	}}
+	return moveAsOf("client:4000", there, back, backend)
 }
 
-// movesOutside is moveAs for a connection of a client outside to web.
-func movesOutside(there, back conntrack.Mode) step {
+func moveAsOf(client string, there, back conntrack.Mode, backend string) step {
 	return step{then: func(w *world) {
 		w.t.Helper()
-		for sends, want := range map[string]conntrack.Mode{"outside:4000 > vip:80": there, "web:8080 > outside:4000": back} {
+		for sends, want := range map[string]conntrack.Mode{client + " > vip:80": there, backend + " > " + client: back} {
 			if got := w.flowOf(sends).Mode; got != want {
 				w.t.Errorf("%s is in mode %d, want %d", sends, got, want)
 			}
@@ -112,13 +104,13 @@ func TestHandingOver(t *testing.T) {
 			sentence: "a connection from outside is handed over with its SYN",
 			over:     onlyTCP,
 			given:    laneOn("web:8080"),
-			steps:    steps(opensHere, movesOutside(conntrack.ModeLane, conntrack.ModeLane)),
+			steps:    steps(opensHere, moveAsOf("outside:4000", conntrack.ModeLane, conntrack.ModeLane, "web:8080")),
 		},
 		{
 			sentence: "but one that comes over a veth as one within the node",
 			over:     onlyTCP,
 			given:    func(w *world) { laneOn("web:8080")(w); w.port("wire", near) },
-			steps:    steps(opensHere, movesOutside(conntrack.ModeOpening, conntrack.ModeLane)),
+			steps:    steps(opensHere, moveAsOf("outside:4000", conntrack.ModeOpening, conntrack.ModeLane, "web:8080")),
 		},
 		{
 			sentence: "of a connection within the node the answers are handed over at once, the rest when Go has sent on what follows the first of them",

@@ -26,7 +26,7 @@ running process, with real devices, are both held to each of them.
 ## Served
 
 The first packet of a client, and the first of its backend. What comes behind them becomes the
-same; while the lane is on the kernel carries it for TCP and UDP, all but the client's second packet of UDP and of TCP within the node,
+same; while the lane is on the kernel carries it for TCP and UDP, all but the client's second packet of UDP and, the uplink being a wire, of TCP within the node,
 and Go for SCTP, whose checksum the kernel cannot mend. Cells in which all is alike share a row. ` + "`*`" + ` is a port of the node's range; ` + "`vip`" + ` is the address of the frontend and the port that leads to the backend in
 question; every backend listens on port 8080.
 
